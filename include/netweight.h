@@ -419,7 +419,9 @@ enum nw_backend {
 enum nw_load_flag {
     NW_LOAD_STRICT_CAST = 1 << 0, /* overflow of a narrowing cast is NW_E_OVERFLOW */
     NW_LOAD_PREFAULT = 1 << 1,    /* touch every page of mapped tensors before returning */
-    NW_LOAD_DIGEST = 1 << 2       /* CRC-32 (zlib's) of every result tensor */
+    NW_LOAD_DIGEST = 1 << 2,      /* CRC-32 (zlib's) of every result tensor */
+    NW_LOAD_TO_FILE = 1 << 3,     /* cost and budget are those of nw_plans_write ... */
+    NW_LOAD_TO_SINK = 1 << 4      /* ... or of nw_plans_deliver, instead of nw_plans_run */
 };
 
 #define NW_THREADS_NONE UINT32_MAX

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The plan: bindings + dtype policy + options -> targets, steps sorted by file and offset, and
+ * their cost. Immutable once created; nothing here reads a tensor byte. */
+#ifndef NWI_PLAN_H
+#define NWI_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "layout/bindings.h"
+#include "plan/placement.h"
+#include "tensor/cast.h"
+
+/* One result tensor. */
+struct nwi_target {
+    struct nw_target info;
+    const struct nw_part *parts; /* [info.n_parts] */
+    struct nwi_cast cast;        /* first == NULL: bytes are copied */
+    struct nwi_place place;      /* in a load to memory */
+    uint8_t stored_dtype;
+    bool kept_fp32;
+    bool unaligned;              /* copied only because it lies unaligned in its file */
+};
+
+/* One contiguous extent of a file that becomes one contiguous range of a target. */
+struct nwi_step {
+    uint64_t offset;     /* in the file */
+    uint64_t nbytes;     /* a multiple of the stored element's size */
+    uint64_t dst_offset; /* bytes, within the target */
+    uint32_t file;       /* row of the checkpoint's files */
+    uint32_t target;     /* row of targets */
+};
+
+/* What a run will allocate, without the catalog and the plans (see cost.c). */
+struct nwi_footprint {
+    uint64_t results;    /* pages, pool blocks and storage records */
+    uint64_t ring;       /* staging buffers, allocated as one piece */
+    uint64_t records;    /* all else of a run: per target, per worker, per file */
+};
+
+struct nw_plan {
+    int refs;                      /* atomic */
+    struct nw_checkpoint *ckpt;    /* retained */
+    struct nwi_arena arena;
+    uint32_t component;
+    struct nw_load_options options; /* scalars only: its lists are not kept */
+    uint64_t budget_bytes;         /* 0 = none; auto is resolved */
+    struct nwi_target *targets;    /* file order */
+    size_t n_targets;
+    struct nwi_step *steps;        /* of all targets with bytes, by file and offset */
+    size_t n_steps;
+    struct nwi_pool_plan *pools;
+    size_t n_pools;
+    struct nwi_left_out *harmless;
+    size_t n_harmless;
+    struct nw_report report;
+    struct nw_cost cost;
+    struct nwi_footprint footprint;
+    uint64_t catalog_bytes;        /* the checkpoint, when the plan was made */
+    uint64_t plan_bytes;           /* this plan */
+    struct nw_system_memory machine; /* when the plan was made; source NULL = unknown */
+    int refused;                   /* NW_OK, or the code with which it may not be run */
+};
+
+struct nw_plan *nwi_plan_retain(struct nw_plan *plan);
+
+int nwi_plan_create(struct nw_checkpoint *ckpt, const struct nw_load_options *options,
+                    struct nw_plan **out, struct nw_error *err);
+
+/* Cost of running several plans of one checkpoint together: the ring exists once. */
+void nwi_plans_cost(const struct nw_plan *const *plans, size_t n, struct nw_cost *out);
+
+/* "yes", "pages" (only because mapped pages can be given back), "no"; NULL if unknown. */
+const char *nwi_plan_fits(const struct nw_cost *cost, const struct nw_system_memory *machine);
+
+/* A copy of options with every field of a newer size zero; NULL gives the defaults. */
+void nwi_options_copy(void *dst, size_t dst_size, const void *src);
+
+#endif
