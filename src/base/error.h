@@ -28,6 +28,9 @@ int nwi_fail_at(struct nw_error *err, int code, uint64_t offset, const char *for
  * NOMEM for ENOMEM, else IO. */
 int nwi_fail_sys(struct nw_error *err, int sys, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same, about a byte of a file. */
+int nwi_fail_sys_at(struct nw_error *err, int sys, uint64_t offset, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 /* The allocator refused `nbytes`. */
 int nwi_fail_nomem(struct nw_error *err, uint64_t nbytes);
 

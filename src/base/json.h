@@ -45,9 +45,12 @@ struct nwi_json {
                               NUL-terminated. Never NULL for KEY, STRING, NUMBER */
     size_t text_size;
     size_t token_at;       /* its first byte in data */
+    bool text_owned;       /* text was decoded: it is on the arena and ends in NUL */
 
     uint32_t depth;
+    int failed;            /* code of the first failure; private */
     uint8_t state;         /* what may come next; private */
+    bool skipping;         /* strings are checked but not decoded; private */
     uint8_t stack[NWI_JSON_DEPTH / 8]; /* one bit a level: 1 = object */
 };
 
@@ -88,6 +91,7 @@ struct nwi_json_value {
     const char *key;                /* name within its object, else NULL; ends in NUL */
     size_t key_size;
     uint64_t offset;                /* of its first byte, base included */
+    uint64_t key_offset;            /* of its key's first byte, likewise; 0 without a key */
     struct nwi_json_value *first;   /* first child */
     struct nwi_json_value *next;    /* next sibling */
     size_t n_children;

@@ -31,7 +31,8 @@ void nwi_json_key(struct nwi_json_writer *w, const char *key);
 void nwi_json_key_n(struct nwi_json_writer *w, const char *key, size_t size);
 
 /* Values. Strings: `"`, `\` and control characters are escaped, everything else is passed on
- * as UTF-8 (the same bytes as serde_json and python's ensure_ascii=False). */
+ * as UTF-8 (the same bytes as serde_json and python's ensure_ascii=False). Bytes that are no
+ * UTF-8 (paths may hold them) become U+FFFD. */
 void nwi_json_str(struct nwi_json_writer *w, const char *text); /* NULL writes null */
 void nwi_json_str_n(struct nwi_json_writer *w, const char *text, size_t size);
 void nwi_json_uint(struct nwi_json_writer *w, uint64_t value);

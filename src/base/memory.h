@@ -18,6 +18,10 @@ struct nwi_memory;
 
 /* NULL if the allocator refuses. `allocator` may be NULL or all zero: the system's. */
 struct nwi_memory *nwi_memory_new(const struct nw_allocator *allocator);
+/* A new count with the same allocator: for what must be counted by itself. */
+struct nwi_memory *nwi_memory_sibling(const struct nwi_memory *memory);
+/* What a struct nwi_memory counts for itself. */
+uint64_t nwi_memory_self_bytes(void);
 struct nwi_memory *nwi_memory_retain(struct nwi_memory *memory);
 void nwi_memory_release(struct nwi_memory *memory);
 

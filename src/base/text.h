@@ -33,6 +33,9 @@ bool nwi_parse_size(const char *text, size_t size, uint64_t *out);
 /* True if the bytes are well-formed UTF-8 (no surrogates, nothing overlong). */
 bool nwi_utf8_valid(const char *text, size_t size);
 
+/* Bytes of the well-formed UTF-8 character that text begins with: 1 to 4; 0 if there is none. */
+size_t nwi_utf8_length(const char *text, size_t size);
+
 bool nwi_ends_with(const char *text, const char *end);
 bool nwi_starts_with(const char *text, const char *start);
 

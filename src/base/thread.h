@@ -10,6 +10,9 @@
 /* CPUs this process may run on, as limited by affinity and the cgroup's quota; at least 1. */
 uint32_t nwi_cpu_count(void);
 
+/* The same with `root` before /proc and /sys, so that a test can bring its own. */
+uint32_t nwi_cpu_count_at(const char *root);
+
 /* Seconds of the monotonic clock. */
 double nwi_now(void);
 
