@@ -68,16 +68,6 @@ uint64_t nwi_memory_self_bytes(void)
     return sizeof(struct nwi_memory);
 }
 
-struct nwi_memory *nwi_memory_sibling(const struct nwi_memory *memory)
-{
-    return nwi_memory_new(&memory->allocator);
-}
-
-uint64_t nwi_memory_self_bytes(void)
-{
-    return sizeof(struct nwi_memory);
-}
-
 struct nwi_memory *nwi_memory_retain(struct nwi_memory *memory)
 {
     if (memory)
