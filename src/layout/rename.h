@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The caller's own renaming: rules "GLOB=REPLACEMENT", then a prefix.
+ *
+ * The first rule whose glob matches the whole name rewrites it; each `*` of the
+ * replacement stands for what the next `*` of the glob matched. There are no escapes,
+ * and the first `=` is the one that separates. */
+#ifndef NWI_RENAME_H
+#define NWI_RENAME_H
+
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+
+struct nwi_rename_rule {
+    const char *glob; /* borrowed; no NUL behind it */
+    size_t glob_size;
+    const char *replacement; /* borrowed */
+    size_t replacement_size;
+};
+
+/* Valid as long as the options it was made from. */
+struct nwi_renamer {
+    const struct nwi_rename_rule *rules; /* [n_rules], on the arena */
+    size_t n_rules;
+    const char *prefix; /* borrowed; "" if there is none */
+    size_t prefix_size;
+};
+
+/* ARG naming the rule: no `=`, or more stars in the replacement than captures in the
+ * glob. */
+int nwi_renamer_init(struct nwi_renamer *renamer, const struct nw_load_options *options,
+                     struct nwi_arena *arena, struct nw_error *err);
+
+/* *out ends in NUL: the name itself, or a new one on the arena. NOMEM. */
+int nwi_renamer_apply(const struct nwi_renamer *renamer, const char *name, size_t size,
+                      struct nwi_arena *arena, const char **out, size_t *out_size,
+                      struct nw_error *err);
+
+#endif
