@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/arith.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "tensor/dtype.h"
@@ -43,7 +44,11 @@ static int check_target(int dtype, const char *where, struct nw_error *err)
 
 /* ---- rules ---- */
 
-enum relation { REL_LESS, REL_LESS_EQUAL, REL_EQUAL, REL_GREATER_EQUAL, REL_GREATER };
+/* Inclusive bounds. */
+struct range {
+    uint64_t min;
+    uint64_t max;
+};
 
 static bool starts_with(struct piece piece, const char *start)
 {
@@ -56,61 +61,37 @@ static struct piece skip(struct piece piece, size_t n)
     return (struct piece){piece.text + n, piece.size - n};
 }
 
-static bool take_relation(struct piece *piece, enum relation *out)
+/* "<=N", "<N" or "=N", N also as a size ("64KiB"). False if it is anything else. */
+static bool parse_range(struct piece piece, struct range *out)
 {
-    static const struct {
-        const char *text; /* longer ones first */
-        enum relation relation;
-    } rows[] = {
-        {"<=", REL_LESS_EQUAL}, {">=", REL_GREATER_EQUAL}, {"<", REL_LESS},
-        {">", REL_GREATER},     {"=", REL_EQUAL},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (!starts_with(*piece, rows[i].text))
-            continue;
-        *piece = skip(*piece, strlen(rows[i].text));
-        *out = rows[i].relation;
-        return true;
-    }
-    return false;
-}
-
-/* Narrows [*min, *max] to what `relation n` leaves; an empty range stays with min >
- * max. */
-static void narrow(uint64_t *min, uint64_t *max, enum relation relation, uint64_t n)
-{
-    uint64_t low = 0;
-    uint64_t high = UINT64_MAX;
-    bool never = (relation == REL_LESS && n == 0) ||
-                 (relation == REL_GREATER && n == UINT64_MAX);
-    if (relation == REL_LESS || relation == REL_LESS_EQUAL || relation == REL_EQUAL)
-        high = never ? 0 : n - (relation == REL_LESS);
-    if (relation == REL_GREATER || relation == REL_GREATER_EQUAL ||
-        relation == REL_EQUAL)
-        low = never ? UINT64_MAX : n + (relation == REL_GREATER);
-    if (never) {
-        low = 1;
-        high = 0;
-    }
-    *min = low > *min ? low : *min;
-    *max = high < *max ? high : *max;
+    bool less = starts_with(piece, "<");
+    bool equal = starts_with(less ? skip(piece, 1) : piece, "=");
+    uint64_t n;
+    if (!less && !equal)
+        return false;
+    piece = skip(piece, (size_t)less + (size_t)equal);
+    if (!nwi_parse_size(piece.text, piece.size, &n))
+        return false;
+    out->min = less ? 0 : n;
+    out->max = n;
+    if (less && !equal)
+        *out = n ? (struct range){0, n - 1} : (struct range){1, 0};
+    return true;
 }
 
 static bool apply_condition(struct nwi_dtype_rule *rule, struct piece condition)
 {
+    struct range range;
     bool is_rank = starts_with(condition, "rank");
-    enum relation relation;
-    uint64_t n;
     if (!is_rank && !starts_with(condition, "bytes"))
         return false;
-    condition = skip(condition, is_rank ? strlen("rank") : strlen("bytes"));
-    if (!take_relation(&condition, &relation) ||
-        !nwi_parse_size(condition.text, condition.size, &n))
+    if (!parse_range(skip(condition, is_rank ? strlen("rank") : strlen("bytes")),
+                     &range))
         return false;
-    if (is_rank)
-        narrow(&rule->rank_min, &rule->rank_max, relation, n);
-    else
-        narrow(&rule->bytes_min, &rule->bytes_max, relation, n);
+    uint64_t *min = is_rank ? &rule->rank_min : &rule->bytes_min;
+    uint64_t *max = is_rank ? &rule->rank_max : &rule->bytes_max;
+    *min = nwi_max(*min, range.min);
+    *max = nwi_min(*max, range.max);
     return true;
 }
 
@@ -134,8 +115,7 @@ static bool take_conditions(struct nwi_dtype_rule *rule, struct piece *left)
     struct piece condition;
     while (cut_last(&before, '@', &condition)) {
         if (!apply_condition(rule, condition))
-            return !memchr(condition.text, '<', condition.size) &&
-                   !memchr(condition.text, '>', condition.size);
+            return !memchr(condition.text, '<', condition.size);
         *left = before;
     }
     return true;
