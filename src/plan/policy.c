@@ -2,6 +2,7 @@
  * Parsing the dtype options once, and deciding for each tensor. */
 #include "plan/policy.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/arith.h"
@@ -149,7 +150,10 @@ static int parse_rule(const char *text, struct nwi_dtype_rule *rule,
         return fail_rule(text, "has no pattern", err);
     rule->glob = left.text;
     rule->glob_size = left.size;
-    return check_target(rule->dtype, text, err);
+    char where[2 * QUOTE_CHARS + 16];
+    (void)snprintf(where, sizeof where, "dtype rule ");
+    nwi_quote(where + strlen(where), 2 * QUOTE_CHARS, text, strlen(text), QUOTE_CHARS);
+    return check_target(rule->dtype, where, err);
 }
 
 static int parse_rules(struct nwi_policy *policy, const struct nw_load_options *options,
