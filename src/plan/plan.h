@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The plan: bindings + dtype policy + options -> targets, steps sorted by file and offset, and
- * their cost. Immutable once created; nothing here reads a tensor byte. */
+ * The plan: bindings + dtype policy + options -> targets, steps sorted by file and
+ * offset, and their cost. Immutable once created; nothing here reads a tensor byte. */
 #ifndef NWI_PLAN_H
 #define NWI_PLAN_H
 
@@ -20,7 +20,7 @@ struct nwi_target {
     struct nwi_place place;      /* in a load to memory */
     uint8_t stored_dtype;
     bool kept_fp32;
-    bool unaligned;              /* copied only because it lies unaligned in its file */
+    bool unaligned; /* copied only because it lies unaligned in its file */
 };
 
 /* One contiguous extent of a file that becomes one contiguous range of a target. */
@@ -34,21 +34,22 @@ struct nwi_step {
 
 /* What a run will allocate, without the catalog and the plans (see cost.c). */
 struct nwi_footprint {
-    uint64_t results;    /* pages, pool blocks and storage records */
-    uint64_t ring;       /* staging buffers, allocated as one piece */
-    uint64_t records;    /* all else of a run: per target, per worker, per file */
+    uint64_t results; /* pages, pool blocks and storage records */
+    uint64_t ring;    /* staging buffers, allocated as one piece */
+    uint64_t records; /* all else of a run: per target, per worker, per file */
 };
 
 struct nw_plan {
-    int refs;                      /* atomic */
-    struct nw_checkpoint *ckpt;    /* retained */
+    int refs;                   /* atomic */
+    struct nw_checkpoint *ckpt; /* retained */
+    struct nwi_memory *memory; /* of this plan alone; same source as the checkpoint's */
     struct nwi_arena arena;
     uint32_t component;
     struct nw_load_options options; /* scalars only: its lists are not kept */
-    uint64_t budget_bytes;         /* 0 = none; auto is resolved */
-    struct nwi_target *targets;    /* file order */
+    uint64_t budget_bytes;          /* 0 = none; auto is resolved */
+    struct nwi_target *targets;     /* file order */
     size_t n_targets;
-    struct nwi_step *steps;        /* of all targets with bytes, by file and offset */
+    struct nwi_step *steps; /* of all targets with bytes, by file and offset */
     size_t n_steps;
     struct nwi_pool_plan *pools;
     size_t n_pools;
@@ -57,24 +58,28 @@ struct nw_plan {
     struct nw_report report;
     struct nw_cost cost;
     struct nwi_footprint footprint;
-    uint64_t catalog_bytes;        /* the checkpoint, when the plan was made */
-    uint64_t plan_bytes;           /* this plan */
+    uint32_t threads; /* workers of a run; 0 = the calling thread alone */
     struct nw_system_memory machine; /* when the plan was made; source NULL = unknown */
-    int refused;                   /* NW_OK, or the code with which it may not be run */
+    int refused; /* NW_OK, or the code with which it may not be run */
 };
 
 struct nw_plan *nwi_plan_retain(struct nw_plan *plan);
 
+/* `options` is complete (as long as this version's struct). */
 int nwi_plan_create(struct nw_checkpoint *ckpt, const struct nw_load_options *options,
                     struct nw_plan **out, struct nw_error *err);
 
-/* Cost of running several plans of one checkpoint together: the ring exists once. */
-void nwi_plans_cost(const struct nw_plan *const *plans, size_t n, struct nw_cost *out);
+/* Cost of running several plans of one checkpoint together: the ring exists once, and
+ * is as large as for all of them. `footprint` may be NULL. */
+void nwi_plans_cost(const struct nw_plan *const *plans, size_t n, struct nw_cost *out,
+                    struct nwi_footprint *footprint);
 
-/* "yes", "pages" (only because mapped pages can be given back), "no"; NULL if unknown. */
-const char *nwi_plan_fits(const struct nw_cost *cost, const struct nw_system_memory *machine);
+/* Workers that a run of the plan may have records for. */
+uint32_t nwi_plan_most_workers(const struct nw_plan *plan);
 
-/* A copy of options with every field of a newer size zero; NULL gives the defaults. */
-void nwi_options_copy(void *dst, size_t dst_size, const void *src);
+/* "yes", "pages" (only because mapped pages can be given back), "no"; NULL if unknown.
+ */
+const char *nwi_plan_fits(const struct nw_cost *cost,
+                          const struct nw_system_memory *machine);
 
 #endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Turns the views of every target into contiguous extents and sorts them by place in
+ * the files. A view is cut where its strides stop being those of a dense tensor. */
+#include "plan/plan_parts.h"
+
+#include "base/arith.h"
+#include "tensor/dtype.h"
+
+/* The dense tail of a view: `n_outer` leading dimensions are walked, the rest is one
+ * extent. */
+struct dense_tail {
+    uint32_t n_outer;
+    uint64_t n_elems; /* of one extent */
+};
+
+static struct dense_tail find_dense_tail(const struct nw_part *part)
+{
+    struct dense_tail tail = {.n_outer = part->rank, .n_elems = 1};
+    while (tail.n_outer > 0) {
+        uint32_t dim = tail.n_outer - 1;
+        if (part->shape[dim] != 1 && part->strides[dim] != tail.n_elems)
+            break;
+        tail.n_elems *= part->shape[dim];
+        tail.n_outer = dim;
+    }
+    return tail;
+}
+
+static uint64_t count_elems(const struct nw_part *part)
+{
+    uint64_t n = 1;
+    for (uint32_t i = 0; i < part->rank; i++)
+        n *= part->shape[i];
+    return n;
+}
+
+static size_t count_extents(const struct nw_part *part)
+{
+    uint64_t n = count_elems(part);
+    return n ? (size_t)(n / find_dense_tail(part).n_elems) : 0;
+}
+
+/* First element of the i-th extent: i counts through the outer dimensions, last one
+ * fastest. */
+static uint64_t extent_start(const struct nw_part *part, uint32_t n_outer, uint64_t i)
+{
+    uint64_t at = part->start;
+    for (uint32_t dim = n_outer; dim-- > 0;) {
+        at += (i % part->shape[dim]) * part->strides[dim];
+        i /= part->shape[dim];
+    }
+    return at;
+}
+
+static size_t add_part(struct nw_plan *plan, size_t n, uint32_t target,
+                       const struct nw_part *part, uint64_t dst_elem)
+{
+    const struct nwi_stored *stored = &plan->ckpt->tensors[part->source];
+    uint64_t from_bits = nw_dtype_bits(stored->dtype);
+    uint64_t to_bits = nw_dtype_bits(plan->targets[target].info.dtype);
+    struct dense_tail tail = find_dense_tail(part);
+    size_t n_extents = count_extents(part);
+    for (size_t i = 0; i < n_extents; i++) {
+        uint64_t start = extent_start(part, tail.n_outer, i);
+        plan->steps[n++] = (struct nwi_step){
+            .offset = stored->offset + start * from_bits / 8,
+            .nbytes = tail.n_elems * from_bits / 8,
+            .dst_offset = (dst_elem + i * tail.n_elems) * to_bits / 8,
+            .file = stored->file,
+            .target = target,
+        };
+    }
+    return n;
+}
+
+static size_t add_target(struct nw_plan *plan, size_t n, uint32_t i)
+{
+    const struct nwi_target *target = &plan->targets[i];
+    uint64_t dst_elem = 0;
+    for (uint32_t k = 0; k < target->info.n_parts; k++) {
+        n = add_part(plan, n, i, &target->parts[k], dst_elem);
+        dst_elem += count_elems(&target->parts[k]);
+    }
+    return n;
+}
+
+static bool step_before(const struct nwi_step *a, const struct nwi_step *b)
+{
+    if (a->file != b->file)
+        return a->file < b->file;
+    if (a->offset != b->offset)
+        return a->offset < b->offset;
+    if (a->target != b->target)
+        return a->target < b->target;
+    return a->dst_offset < b->dst_offset;
+}
+
+static void sift_down(struct nwi_step *steps, size_t root, size_t n)
+{
+    for (size_t child; (child = 2 * root + 1) < n; root = child) {
+        if (child + 1 < n && step_before(&steps[child], &steps[child + 1]))
+            child++;
+        if (!step_before(&steps[root], &steps[child]))
+            return;
+        struct nwi_step swap = steps[root];
+        steps[root] = steps[child];
+        steps[child] = swap;
+    }
+}
+
+/* Heap sort: in place (qsort may allocate behind the allocator's back), and never slow.
+ */
+static void sort_steps(struct nwi_step *steps, size_t n)
+{
+    bool sorted = true;
+    for (size_t i = 1; i < n && sorted; i++)
+        sorted = !step_before(&steps[i], &steps[i - 1]);
+    if (sorted)
+        return;
+    for (size_t i = n / 2; i-- > 0;)
+        sift_down(steps, i, n);
+    for (size_t end = n; end-- > 1;) {
+        struct nwi_step swap = steps[0];
+        steps[0] = steps[end];
+        steps[end] = swap;
+        sift_down(steps, 0, end);
+    }
+}
+
+int nwi_plan_steps(struct nw_plan *plan, struct nw_error *err)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < plan->n_targets; i++) {
+        for (uint32_t k = 0; k < plan->targets[i].info.n_parts; k++)
+            n += count_extents(&plan->targets[i].parts[k]);
+    }
+    plan->steps = nwi_arena_array(&plan->arena, n, sizeof *plan->steps);
+    if (!plan->steps)
+        return nwi_fail_nomem(err, n * sizeof *plan->steps);
+    for (size_t i = 0; i < plan->n_targets; i++)
+        plan->n_steps = add_target(plan, plan->n_steps, (uint32_t)i);
+    sort_steps(plan->steps, plan->n_steps);
+    return NW_OK;
+}
