@@ -3,8 +3,9 @@
  *
  * One const table of rows; for each pair the row with cpu == NW_CPU_SCALAR is the reference.
  * Pairs without a row of their own go through F32 in two steps (torch does the same: F64
- * narrows through F32). Sources and targets: F64 F32 F16 BF16 F8_E4M3 F8_E5M2 F8_E4M3FNUZ
- * F8_E5M2FNUZ F8_E8M0. */
+ * narrows through F32), and pairs that only have vector rows give what these two steps give.
+ * Sources and targets: F64 F32 F16 BF16 F8_E4M3 F8_E5M2 F8_E4M3FNUZ F8_E5M2FNUZ F8_E8M0.
+ * What becomes of NaN is a table in cast_ref.c. */
 #ifndef NWI_CAST_H
 #define NWI_CAST_H
 
@@ -18,7 +19,7 @@ struct nwi_cast_counts {
     uint64_t overflow; /* not NaN, and too large for the target's finite range: became
                           infinite, NaN or the largest value (an infinity that stays an
                           infinity does not count) */
-    uint64_t flushed;  /* not zero, became zero */
+    uint64_t flushed;  /* not zero, became zero; never for F8_E8M0, which has none */
 };
 
 enum nwi_cast_flag {
@@ -26,7 +27,8 @@ enum nwi_cast_flag {
 };
 
 /* n elements from src to dst: any alignment, no overlap, reads and writes exactly n elements,
- * adds to *counts (never NULL). Pure: any thread. */
+ * adds to *counts (never NULL). Pure: any thread. Some obey the floating point state, which
+ * nwi_cast_run sets to the default (round to nearest, subnormals kept) and puts back. */
 typedef void nwi_cast_fn(const void *src, void *dst, size_t n, uint32_t flags,
                          struct nwi_cast_counts *counts);
 
@@ -47,11 +49,11 @@ struct nwi_cast {
     nwi_cast_fn *second;  /* NULL unless it goes through F32 */
     uint32_t from_bytes;  /* of one element */
     uint32_t to_bytes;
-    uint32_t flags;       /* enum nwi_cast_flag */
+    uint32_t flags;       /* enum nwi_cast_flag, and bits of nwi_cast_find's own */
 };
 
-/* The best rows that `cpu_mask` (bits of enum nw_cpu_level) allows. False if the pair is no
- * cast between floating types of the list above. */
+/* The best rows that `cpu_mask` (bits of enum nw_cpu_level) allows; scalar ones always are.
+ * False if the pair is no cast between floating types of the list above. */
 bool nwi_cast_find(int from, int to, uint32_t cpu_mask, uint32_t flags,
                    struct nwi_cast *out);
 

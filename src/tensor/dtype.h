@@ -10,7 +10,7 @@
 #include "base/error.h"
 
 enum nwi_dtype_class {
-    NWI_CLASS_NONE,    /* AUTO, UNKNOWN */
+    NWI_CLASS_NONE,    /* AUTO, UNKNOWN; F4, F6: nothing casts them */
     NWI_CLASS_BOOL,
     NWI_CLASS_INT,
     NWI_CLASS_FLOAT,   /* what a dtype option acts on (behaviour.md B3: C64 is not among it) */
@@ -35,7 +35,8 @@ bool nwi_dtype_is_float(int dtype);
 int nwi_dtype_from_tag(const char *tag, size_t size);
 
 /* Bytes of a tensor: product of the shape times the bits, checked. BAD_EXTENT on overflow or
- * if the bits are no whole bytes (the message says how many bits). *n_elems may be NULL. */
+ * if the bits are no whole bytes (the message says how many bits); UNSUPPORTED_TYPE for AUTO,
+ * UNKNOWN and what is outside the enum. *n_elems may be NULL; both are 0 on failure. */
 int nwi_tensor_bytes(int dtype, const uint64_t *shape, uint32_t rank, uint64_t *n_elems,
                      uint64_t *nbytes, struct nw_error *err);
 
