@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "input.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub.h"
+#include "json_view.h"
+#include "output.h"
+
+struct nw_open_options cli_open_options(const struct cli *cli, struct cli_text *cache)
+{
+    const struct cli_options *o = &cli->options;
+    struct nw_open_options open = NW_OPTIONS_INIT(open);
+    cli_hub_cache(cache);
+    if (cache->used > 0)
+        cli_text_add(cache, "", 1); /* the NUL */
+    open.flags = NW_OPEN_REPORT;
+    if (o->follow_links)
+        open.flags |= NW_OPEN_FOLLOW_LINKS;
+    open.tolerate = o->tolerate;
+    open.header_limit = o->header_limit;
+    open.use_safetensors = o->use_safetensors;
+    open.component = o->component;
+    open.subfolder = o->subfolder;
+    open.variant = o->variant;
+    open.revision = o->revision;
+    open.cache_dir = cache->failed ? NULL : cache->data;
+    return open;
+}
+
+int cli_open(const struct cli *cli, const char *path, struct nw_checkpoint **out,
+             struct nw_error *err)
+{
+    struct cli_text cache = {0};
+    struct nw_open_options open = cli_open_options(cli, &cache);
+    int code = nw_open(path, &open, out, err);
+    cli_text_release(&cache);
+    return code;
+}
+
+static struct nw_load_options load_options(const struct cli *cli)
+{
+    const struct cli_options *o = &cli->options;
+    struct nw_load_options load = NW_OPTIONS_INIT(load);
+    load.dtype = o->dtype;
+    load.fp8_overflow = o->fp8_overflow;
+    load.dtype_rules = o->dtype_rules.items;
+    load.n_dtype_rules = o->dtype_rules.n;
+    load.keep_fp32 = o->keep_fp32.items;
+    load.n_keep_fp32 = o->keep_fp32.n;
+    load.only = o->only.items;
+    load.n_only = o->only.n;
+    load.drop = o->drop.items;
+    load.n_drop = o->drop.n;
+    load.rename = o->rename.items;
+    load.n_rename = o->rename.n;
+    load.prefix = o->prefix;
+    load.dequantise = o->dequantise;
+    load.copy = o->copy;
+    load.backend = o->backend;
+    load.threads = o->threads;
+    load.scratch_bytes = o->scratch;
+    load.budget_bytes = o->budget;
+    if (o->strict_cast)
+        load.flags |= NW_LOAD_STRICT_CAST;
+    if (o->prefault)
+        load.flags |= NW_LOAD_PREFAULT;
+    if (o->digest)
+        load.flags |= NW_LOAD_DIGEST;
+    return load;
+}
+
+/* One plan more; a refusal is kept and is no failure. */
+static int add_plan(struct cli_input *input, const char *name,
+                    const struct nw_load_options *options, struct nw_error *err)
+{
+    struct nw_plan *plan = NULL;
+    int code = nw_plan_create(input->ckpt, options, &plan, err);
+    if (plan == NULL)
+        return code;
+    input->names[input->n_plans] = name;
+    input->plans[input->n_plans++] = plan;
+    if (code != NW_OK && !input->refused) {
+        input->refused = true;
+        input->failure = *err;
+    }
+    return NW_OK;
+}
+
+/* One plan a component. A component in which `only` matches nothing is left out, as
+ * long as it matches somewhere. */
+static int add_plans(struct cli_input *input, struct nw_load_options *options, size_t n,
+                     struct nw_error *err)
+{
+    bool choosy = options->n_only > 0 && n > 1;
+    for (size_t i = 0; i < n; i++) {
+        struct nw_component component;
+        int code = nw_checkpoint_component(input->ckpt, i, &component);
+        if (n > 1)
+            options->component = component.name;
+        if (code == NW_OK)
+            code = add_plan(input, component.name, options, err);
+        if (code == NW_E_NOT_FOUND && choosy)
+            continue;
+        if (code != NW_OK)
+            return code;
+    }
+    return input->n_plans > 0 ? NW_OK : err->code;
+}
+
+/* Each plan was held against the budget alone; several run together need the sum. */
+static int check_total(const struct cli *cli, struct cli_input *input,
+                       struct nw_error *err)
+{
+    struct cli_text text = {0};
+    struct nw_system_memory machine;
+    uint64_t budget = cli->options.budget;
+    if (input->n_plans < 2 || budget == 0 || input->refused)
+        return NW_OK;
+    if (budget == NW_BUDGET_AUTO) {
+        if (nw_system_memory(&machine, err) != NW_OK)
+            return err->code;
+        budget = machine.available_bytes;
+    }
+    int code = cli_input_document(input, NULL, 0, &text, err);
+    if (code == NW_OK) {
+        struct cli_json document = {text.data, text.used};
+        uint64_t peak =
+            cli_json_uint(cli_json_get(cli_json_get(document, "cost"), "peak_bytes"));
+        input->refused = peak > budget;
+        if (input->refused)
+            (void)cli_error(
+                &input->failure, NW_E_BUDGET,
+                "the predicted peak of %llu bytes for %zu components is larger "
+                "than the budget of %llu",
+                (unsigned long long)peak, input->n_plans, (unsigned long long)budget);
+    }
+    cli_text_release(&text);
+    return code;
+}
+
+int cli_input_plan(const struct cli *cli, const char *path, struct cli_input *out,
+                   struct nw_error *err)
+{
+    struct nw_load_options options = load_options(cli);
+    *out = (struct cli_input){.path = path};
+    int code = cli_open(cli, path, &out->ckpt, err);
+    if (code != NW_OK)
+        return code;
+    size_t n = nw_checkpoint_component_count(out->ckpt);
+    n = cli->options.component != NULL || n == 0 ? 1 : n;
+    out->plans = calloc(n, sizeof(struct nw_plan *));
+    out->names = calloc(n, sizeof *out->names);
+    if (out->plans == NULL || out->names == NULL)
+        return cli_error(err, NW_E_NOMEM, "out of memory");
+    if (n > 1)
+        return (code = add_plans(out, &options, n, err)) != NW_OK
+                   ? code
+                   : check_total(cli, out, err);
+    options.component = cli->options.component;
+    return add_plan(out, cli->options.component, &options, err);
+}
+
+void cli_input_release(struct cli_input *input)
+{
+    for (size_t i = 0; i < input->n_plans; i++)
+        nw_plan_free(input->plans[i]);
+    free(input->plans);
+    free(input->names);
+    nw_checkpoint_free(input->ckpt);
+    *input = (struct cli_input){0};
+}
+
+int cli_input_fail(const struct cli *cli, struct cli_input *input,
+                   const struct nw_error *err)
+{
+    struct nw_error told = *err; /* it may be the failure of the input */
+    int status = cli_fail(cli, &told, input->ckpt);
+    if (input->ckpt != NULL && cli->options.verbose > 0)
+        cli_complain_problems(cli, input->path, input->ckpt);
+    cli_input_release(input);
+    return status;
+}
+
+uint32_t cli_plan_flags(const struct cli *cli)
+{
+    return cli->options.map || cli->options.digest ? NW_PLAN_JSON_TARGETS : 0;
+}
+
+int cli_input_document(const struct cli_input *input, const struct nw_result *result,
+                       uint32_t flags, struct cli_text *out, struct nw_error *err)
+{
+    const struct nw_error *failure = input->refused ? &input->failure : NULL;
+    return nw_plan_json((const struct nw_plan *const *)input->plans, input->n_plans,
+                        flags, result, failure, cli_text_write, out, err);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inspect_view.h"
+
+#include <string.h>
+
+#include "output.h"
+#include "problems.h"
+
+/* Adds the heading of a table. */
+static void head(struct cli_table *table, const char *align, const char *const *words,
+                 size_t n)
+{
+    cli_table_init(table, align);
+    for (size_t i = 0; i < n; i++)
+        cli_table_puts(table, words[i]);
+}
+
+static const char *or_dash(const char *text)
+{
+    return text == NULL || text[0] == '\0' ? "-" : text;
+}
+
+static void add_types(const struct cli *cli, const struct nw_checkpoint *ckpt,
+                      struct cli_text *out)
+{
+    static const char *const words[] = {"type", "tensors", "bytes"};
+    uint64_t tensors[NW_DTYPE_COUNT] = {0};
+    uint64_t bytes[NW_DTYPE_COUNT] = {0};
+    struct cli_table table;
+    size_t n = nw_checkpoint_tensor_count(ckpt);
+    for (size_t i = 0; i < n; i++) {
+        struct nw_stored_tensor t;
+        if (nw_checkpoint_tensor(ckpt, i, &t) != NW_OK || t.dtype < 0 ||
+            t.dtype >= NW_DTYPE_COUNT)
+            continue;
+        tensors[t.dtype]++;
+        bytes[t.dtype] += t.nbytes;
+    }
+    if (n == 0)
+        return;
+    head(&table, "lrr", words, 3);
+    for (int i = 0; i < NW_DTYPE_COUNT; i++) {
+        if (tensors[i] == 0)
+            continue;
+        cli_table_puts(&table, nw_dtype_name(i));
+        cli_table_number(&table, tensors[i]);
+        cli_table_bytes(&table, bytes[i]);
+    }
+    cli_title(cli, out, "Types");
+    cli_add_table(cli, out, &table);
+}
+
+static void add_components(const struct cli *cli, const struct nw_checkpoint *ckpt,
+                           struct cli_text *out)
+{
+    static const char *const words[] = {"name", "class", "library", "tensors", "bytes"};
+    size_t n = nw_checkpoint_component_count(ckpt);
+    struct nw_component c;
+    struct cli_table table;
+    if (n == 0 || (n == 1 && (nw_checkpoint_component(ckpt, 0, &c) != NW_OK ||
+                              (c.name[0] == '\0' && c.klass == NULL))))
+        return;
+    head(&table, "LLlrr", words, 5);
+    for (size_t i = 0; i < n; i++) {
+        if (nw_checkpoint_component(ckpt, i, &c) != NW_OK)
+            continue;
+        cli_table_puts(&table, or_dash(c.name));
+        cli_table_puts(&table, or_dash(c.klass));
+        cli_table_puts(&table, or_dash(c.library));
+        cli_table_number(&table, c.n_tensors);
+        cli_table_bytes(&table, c.nbytes);
+    }
+    cli_title(cli, out, "Components");
+    cli_add_table(cli, out, &table);
+}
+
+static void add_quantisation(const struct cli *cli, const struct nw_checkpoint *ckpt,
+                             struct cli_text *out)
+{
+    static const char *const words[] = {"scheme", "layers", "dequantise"};
+    size_t n = nw_checkpoint_quantisation_count(ckpt);
+    struct cli_table table;
+    if (n == 0)
+        return;
+    head(&table, "Lrl", words, 3);
+    for (size_t i = 0; i < n; i++) {
+        struct nw_quantisation q;
+        if (nw_checkpoint_quantisation(ckpt, i, &q) != NW_OK)
+            continue;
+        cli_table_puts(&table, q.scheme);
+        cli_table_number(&table, q.n_layers);
+        cli_table_puts(&table, q.supported ? "yes" : "not by this version");
+    }
+    cli_title(cli, out, "Quantisation");
+    cli_add_table(cli, out, &table);
+}
+
+static void add_metadata(const struct cli *cli, const struct nw_checkpoint *ckpt,
+                         struct cli_text *out)
+{
+    static const char *const words[] = {"key", "value"};
+    size_t n = nw_checkpoint_metadata_count(ckpt);
+    struct cli_table table;
+    if (n == 0)
+        return;
+    head(&table, "LL", words, 2);
+    for (size_t i = 0; i < n; i++) {
+        struct nw_metadata m;
+        if (nw_checkpoint_metadata(ckpt, i, &m) != NW_OK)
+            continue;
+        cli_table_text(&table, m.key, m.key_size);
+        cli_table_text(&table, m.value, m.value_size);
+    }
+    cli_title(cli, out, "Metadata");
+    cli_add_table(cli, out, &table);
+}
+
+static void add_files(const struct cli *cli, const struct nw_checkpoint *ckpt,
+                      struct cli_text *out)
+{
+    static const char *const words[] = {"file", "container", "bytes", "used", "reason"};
+    size_t n = nw_checkpoint_file_count(ckpt);
+    struct cli_table table;
+    head(&table, "LlrlL", words, 5);
+    for (size_t i = 0; i < n; i++) {
+        struct nw_stored_file f;
+        if (nw_checkpoint_file(ckpt, i, &f) != NW_OK)
+            continue;
+        cli_table_puts(&table, f.name);
+        cli_table_puts(&table, or_dash(f.container));
+        cli_table_bytes(&table, f.nbytes);
+        cli_table_puts(&table, f.used ? "yes" : "no");
+        cli_table_puts(&table, f.reason == NULL ? "" : f.reason);
+    }
+    cli_title(cli, out, "Files");
+    cli_add_table(cli, out, &table);
+}
+
+static void add_problems(const struct cli *cli, const struct nw_checkpoint *ckpt,
+                         struct cli_text *out)
+{
+    size_t n = nw_checkpoint_problem_count(ckpt);
+    size_t most =
+        cli->options.verbose > 0 || n < CLI_PROBLEMS_SHOWN ? n : CLI_PROBLEMS_SHOWN;
+    if (n > 0)
+        cli_title(cli, out, "Problems");
+    for (size_t i = 0; i < most; i++) {
+        struct nw_problem p;
+        if (nw_checkpoint_problem(ckpt, i, &p) != NW_OK)
+            continue;
+        struct cli_problem line = {nw_code_name(p.code), p.file, p.tensor, p.message,
+                                   p.note != 0};
+        cli_add_problem(cli, out, &line);
+    }
+    cli_add_more(out, n - most);
+}
+
+static void add_tensors(const struct cli *cli, const struct nw_checkpoint *ckpt,
+                        struct cli_text *out)
+{
+    static const char *const words[] = {"name",  "type",   "shape",
+                                        "bytes", "offset", "file"};
+    size_t n = nw_checkpoint_tensor_count(ckpt);
+    struct cli_table table;
+    head(&table, "LlLrrL", words, 6);
+    for (size_t i = 0; i < n; i++) {
+        struct nw_stored_tensor t;
+        struct nw_stored_file f;
+        if (nw_checkpoint_tensor(ckpt, i, &t) != NW_OK)
+            continue;
+        cli_table_text(&table, t.name, t.name_size);
+        cli_table_puts(&table, t.dtype_text);
+        cli_table_shape(&table, t.shape, t.rank);
+        cli_table_number(&table, t.nbytes);
+        cli_table_number(&table, t.offset);
+        cli_table_puts(&table,
+                       nw_checkpoint_file(ckpt, t.file, &f) == NW_OK ? f.name : "");
+    }
+    cli_title(cli, out, "Tensors");
+    cli_add_table(cli, out, &table);
+}
+
+static void add_summary(const struct cli *cli, const struct nw_checkpoint *ckpt,
+                        struct cli_text *out)
+{
+    uint64_t bytes = 0;
+    size_t used = 0;
+    size_t n_files = nw_checkpoint_file_count(ckpt);
+    size_t n_components = nw_checkpoint_component_count(ckpt);
+    size_t n_variants = nw_checkpoint_variant_count(ckpt);
+    struct cli_text value = {0};
+    for (size_t i = 0; i < n_components; i++) {
+        struct nw_component c;
+        if (nw_checkpoint_component(ckpt, i, &c) == NW_OK)
+            bytes += c.nbytes;
+    }
+    for (size_t i = 0; i < n_files; i++) {
+        struct nw_stored_file f;
+        if (nw_checkpoint_file(ckpt, i, &f) == NW_OK && f.used)
+            used++;
+    }
+    cli_text_printf(&value, "%zu, ", nw_checkpoint_tensor_count(ckpt));
+    cli_text_bytes(&value, bytes);
+    cli_field(cli, out, "tensors", &value);
+    cli_text_printf(&value, "%zu used of %zu", used, n_files);
+    cli_field(cli, out, "files", &value);
+    if (n_variants == 0 ||
+        (n_variants == 1 && nw_checkpoint_variant(ckpt, 0)[0] == '\0'))
+        return;
+    for (size_t i = 0; i < n_variants; i++) {
+        const char *name = nw_checkpoint_variant(ckpt, i);
+        cli_text_puts(&value, i == 0 ? "" : ", ");
+        if (name[0] == '\0')
+            cli_text_puts(&value, "(unnamed)");
+        else
+            cli_text_safe(&value, name, strlen(name));
+    }
+    cli_field(cli, out, "variants", &value);
+}
+
+void cli_inspect_view(const struct cli *cli, const char *path,
+                      const struct nw_checkpoint *ckpt, struct cli_text *out)
+{
+    cli_title(cli, out, path);
+    add_summary(cli, ckpt, out);
+    add_types(cli, ckpt, out);
+    add_components(cli, ckpt, out);
+    add_quantisation(cli, ckpt, out);
+    add_metadata(cli, ckpt, out);
+    add_files(cli, ckpt, out);
+    add_problems(cli, ckpt, out);
+    if (cli->options.tensors)
+        add_tensors(cli, ckpt, out);
+}
