@@ -100,9 +100,11 @@ static void cut_unit(struct nwi_run *run, struct nwi_unit *unit)
                               .seq = run->n_units++};
     uint64_t most = unit->begin + run->unit_bytes;
     uint64_t end = contiguous_end(run, unit->file, most);
-    if (end > most)
-        end = cut_between_elements(run, unit->file,
-                                   most & ~(uint64_t)(NWI_DIRECT_ALIGN - 1));
+    if (end > most) {
+        /* Direct reads that meet on a page boundary read no page twice. */
+        uint64_t page = most & ~(uint64_t)(NWI_DIRECT_ALIGN - 1);
+        end = cut_between_elements(run, unit->file, page > unit->begin ? page : most);
+    }
     unit->end = end;
     run->position = end;
 }
