@@ -4,7 +4,6 @@
 
 #include "base/system.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
