@@ -89,10 +89,8 @@ int nwi_system_memory_at(const char *root, struct nw_system_memory *out,
 {
     struct nwi_cgroup group;
     *out = (struct nw_system_memory){0};
-    errno = 0;
     if (!read_meminfo(root, out)) {
-        int code =
-            nwi_fail_sys(err, errno ? errno : EIO, "cannot read the free memory");
+        int code = nwi_fail(err, NW_E_IO, "cannot read how much memory is free");
         return nwi_error_in_file(err, code, "/proc/meminfo");
     }
     for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
