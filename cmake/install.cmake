@@ -10,11 +10,14 @@ install(FILES include/netweight.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 # ---- pkg-config: the prefix is computed where the file lies, so that
 # `cmake --install --prefix` and a moved tree stay right ----
-set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-file(RELATIVE_PATH pc_prefix /prefix/${pc_dir} /prefix)
+set(prefix ${CMAKE_INSTALL_PREFIX})
+file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${prefix})
 string(REGEX REPLACE "/$" "" pc_prefix ${pc_prefix})
+file(RELATIVE_PATH pc_libdir ${prefix} ${CMAKE_INSTALL_FULL_LIBDIR})
+file(RELATIVE_PATH pc_includedir ${prefix} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
 configure_file(cmake/netweight.pc.in netweight.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/netweight.pc DESTINATION ${pc_dir})
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/netweight.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 # ---- CMake package ----
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/netweight)
@@ -32,6 +35,9 @@ find_program(SCDOC scdoc)
 if(SCDOC)
   foreach(page IN ITEMS netweight.1 libnetweight.3)
     set(source ${CMAKE_CURRENT_SOURCE_DIR}/doc/${page}.scd)
+    if(NOT EXISTS ${source}) # remove once the pages are there
+      continue()
+    endif()
     add_custom_command(OUTPUT ${page} DEPENDS ${source} VERBATIM
                        COMMAND ${SCDOC} < ${source} > ${page})
     string(REGEX REPLACE ".*[.]" "man" section ${page})
