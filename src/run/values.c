@@ -116,13 +116,7 @@ double nwi_value_distance(struct nwi_value a, struct nwi_value b)
 {
     if (a.is_int && b.is_int)
         return int_distance(a, b);
-    double x = to_real(a);
-    double y = to_real(b);
-    if (x == y || (isnan(x) && isnan(y)))
-        return 0;
-    if (isnan(x) || isnan(y))
-        return (double)INFINITY;
-    return fabs(x - y);
+    return nwi_real_distance(to_real(a), to_real(b));
 }
 
 void nwi_value_write(struct nwi_json_writer *w, struct nwi_value value)

@@ -5,6 +5,7 @@
 #ifndef NWI_VALUES_H
 #define NWI_VALUES_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,7 +27,15 @@ uint32_t nwi_value_count(int dtype);
 struct nwi_value nwi_value_load(int dtype, const void *data, size_t i);
 
 /* |a - b|: 0 if they are equal, two NaNs among that; infinite if only one is NaN, or
- * one is an infinity. Two integers are never 0 apart unless they are equal. */
+ * one is an infinity. */
+static inline double nwi_real_distance(double a, double b)
+{
+    if (a == b || (isnan(a) && isnan(b)))
+        return 0;
+    return isnan(a) || isnan(b) ? (double)INFINITY : fabs(a - b);
+}
+
+/* The same; two integers are compared exactly. */
 double nwi_value_distance(struct nwi_value a, struct nwi_value b);
 
 /* |value|, rounded to a double. */
