@@ -3,7 +3,7 @@
  * handle is the EVP context itself. */
 #include "base/sha256.h"
 
-#if NWI_HAVE_CRYPTO
+#ifdef NWI_HAVE_CRYPTO
 
 #include <openssl/evp.h>
 
