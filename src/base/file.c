@@ -303,6 +303,7 @@ int nwi_file_slurp(const char *path, uint64_t limit, struct nwi_arena *arena,
     int code = nwi_file_open(path, false, arena->memory, &file, err);
     if (code != NW_OK)
         return code;
+    assert(file);
     uint64_t size = file->identity.size;
     if (size > limit || size >= SIZE_MAX) {
         code =

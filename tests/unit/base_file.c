@@ -380,10 +380,23 @@ static void slurping(void **state)
     assert_string_equal(text, "");
 }
 
+/* Enough that their names need several blocks of an arena. */
+static void make_files(const char *folder, int n)
+{
+    for (int i = 0; i < n; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "a-name-of-some-length-%d", i);
+        char *path = nwt_path(folder, name);
+        nwt_write(path, NULL, 0);
+        free(path);
+    }
+}
+
 static void opening_survives_every_refusal(void **state)
 {
     struct fixture *f = *state;
     int code = NW_E_NOMEM;
+    make_files(f->folder, 300);
     for (long fail_at = 1; code != NW_OK; fail_at++) {
         struct nwt_allocator counts = {.fail_at = fail_at};
         struct nw_allocator allocator = nwt_failing_allocator(&counts);
@@ -399,10 +412,39 @@ static void opening_survives_every_refusal(void **state)
             code = nwi_folder_list(f->folder, &arena, &names, &size, &f->err);
         assert_int_equal(code, f->err.code);
         assert_true(code == NW_OK || code == NW_E_NOMEM);
+        assert_int_equal(names != NULL, code == NW_OK);
         nwi_arena_release(&arena);
         nwi_memory_release(memory);
         assert_int_equal(counts.live, 0);
         assert_int_equal(counts.live_bytes, 0);
+    }
+}
+
+static void every_source_survives_every_refusal(void **state)
+{
+    struct fixture *f = *state;
+    int calls = 0;
+    struct nw_input input = {10, read_at, &calls};
+    for (long fail_at = 1; fail_at <= 2; fail_at++) { /* the struct, its path */
+        for (int source = 0; source < 3; source++) {
+            struct nwt_allocator counts = {.fail_at = fail_at};
+            struct nw_allocator allocator = nwt_failing_allocator(&counts);
+            struct nwi_memory *memory = nwi_memory_new(&allocator);
+            struct nwi_file *file = NULL;
+            int code = NW_OK;
+            nwi_error_clear(&f->err);
+            if (source == 0)
+                code = nwi_file_open(f->path, false, memory, &file, &f->err);
+            else if (source == 1)
+                code = nwi_file_from_memory("x", 1, NULL, memory, &file, &f->err);
+            else
+                code = nwi_file_from_input(&input, NULL, memory, &file, &f->err);
+            assert_int_equal(code, NW_E_NOMEM);
+            assert_int_equal(f->err.code, NW_E_NOMEM);
+            assert_null(file);
+            nwi_memory_release(memory);
+            assert_int_equal(counts.live, 0);
+        }
     }
 }
 
@@ -502,6 +544,7 @@ int main(void)
         TEST(another_inode_is_seen),
         TEST(slurping),
         TEST(opening_survives_every_refusal),
+        TEST(every_source_survives_every_refusal),
         TEST(parts_of_paths),
         TEST(kinds_of_paths),
         TEST(real_paths_have_no_links),
