@@ -24,6 +24,7 @@ static struct nwi_file_identity identity_of(const struct stat *st)
         .size = (uint64_t)st->st_size,
         .device = (uint64_t)st->st_dev,
         .inode = (uint64_t)st->st_ino,
+        .n_links = (uint64_t)st->st_nlink,
         .mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
         .ctime_ns = (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec,
     };
@@ -360,7 +361,8 @@ int nwi_file_check_unchanged(const struct nwi_file *file, struct nw_error *err)
     if (is.mtime_ns != was->mtime_ns)
         return fail_changed(file, "the modification time in ns", was->mtime_ns,
                             is.mtime_ns, err);
-    if (is.ctime_ns != was->ctime_ns)
+    /* A name that came or went (the file was deleted or replaced) changes no byte. */
+    if (is.ctime_ns != was->ctime_ns && is.n_links == was->n_links)
         return fail_changed(file, "the change time in ns", was->ctime_ns, is.ctime_ns,
                             err);
     return NW_OK;

@@ -19,6 +19,7 @@ struct nwi_file_identity {
     uint64_t size;
     uint64_t device;
     uint64_t inode;
+    uint64_t n_links;
     int64_t mtime_ns;
     int64_t ctime_ns;
 };
@@ -65,7 +66,8 @@ int nwi_file_read(const struct nwi_file *file, uint64_t offset, void *dst, size_
 /* At most size bytes; *got < size only at the end of the file. */
 int nwi_file_read_some(const struct nwi_file *file, uint64_t offset, void *dst, size_t size,
                        size_t *got, struct nw_error *err);
-/* CHANGED with both values if size, mtime, ctime or inode differ from those at opening. */
+/* CHANGED with both values if size, mtime, inode or (unless the number of links changed too:
+ * deleted, replaced) ctime differ from those at opening. */
 int nwi_file_check_unchanged(const struct nwi_file *file, struct nw_error *err);
 
 /* Reads a whole small file onto the arena (NUL after the last byte). LIMIT past `limit`. */
