@@ -285,7 +285,7 @@ def slices(path):
 def main():
     global FILES
     if not os.path.exists(COMMAND):
-        print(f"cgroup_test: skipped, NETWEIGHT does not name the command ({COMMAND})")
+        print(f"memory: skipped, NETWEIGHT does not name the command ({COMMAND})")
         return 0
     passed = failed = skipped = 0
     try:
@@ -308,7 +308,7 @@ def main():
                     print(f"FAIL {name}, line {line.tb_lineno}: {error!r}"[:1500], flush=True)
                     failed += 1
     except Skip as reason:
-        print(f"cgroup_test: skipped, {reason}")
+        print(f"memory: skipped, {reason}")
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return failed > 0
 
