@@ -150,9 +150,10 @@ static int parse_rule(const char *text, struct nwi_dtype_rule *rule,
         return fail_rule(text, "has no pattern", err);
     rule->glob = left.text;
     rule->glob_size = left.size;
+    char quoted[2 * QUOTE_CHARS];
     char where[2 * QUOTE_CHARS + 16];
-    (void)snprintf(where, sizeof where, "dtype rule ");
-    nwi_quote(where + strlen(where), 2 * QUOTE_CHARS, text, strlen(text), QUOTE_CHARS);
+    nwi_quote(quoted, sizeof quoted, text, strlen(text), QUOTE_CHARS);
+    (void)snprintf(where, sizeof where, "dtype rule \"%s\"", quoted);
     return check_target(rule->dtype, where, err);
 }
 
