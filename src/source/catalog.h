@@ -18,7 +18,7 @@ struct nwi_stored {
     const uint64_t *shape;  /* [rank], elements */
     uint64_t offset;        /* of the data, from the start of the file */
     uint64_t nbytes;
-    const char *scheme;     /* static text, NULL if not quantised */
+    const char *scheme;     /* NULL if it is no part of a quantised layer */
     const char *dtype_text; /* as in the file */
     uint32_t name_size;
     uint32_t file;          /* row of files */
@@ -32,7 +32,8 @@ struct nwi_stored {
 
 struct nwi_source_file {
     struct nw_stored_file info;
-    struct nwi_file *file;       /* open while the checkpoint lives, if used; else NULL */
+    struct nwi_file *file;       /* open while the checkpoint lives, if its tensors are used; else
+                                    NULL (an index or config counts as used, but is closed) */
     uint64_t data_start;         /* safetensors: first byte after the header */
     const char *sha256_name;     /* hub blobs: the 64 hex digits its real name promises, or NULL */
 };
@@ -44,6 +45,7 @@ struct nwi_component {
     struct nwi_map names;        /* name -> row of tensors */
     const char *config_path;     /* its config.json, NULL if there is none */
     const char *stem;            /* of its weights: "diffusion_pytorch_model", "model" ... */
+    const char *quant_method;    /* of quantization_config in config.json, or NULL */
 };
 
 /* A file of a pipeline or model folder that holds no weights: copied by convert. */

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct nwi_file;
 struct nwi_builder; /* builder.h: what a format adds tensors, metadata and problems to */
 
 #define NWI_PROBE_BYTES 4096
@@ -36,6 +37,9 @@ extern const struct nwi_format *const nwi_formats[]; /* in probe order; NULL end
  * builder: TRUNCATED (too short for any format), WRONG_FORMAT (named in the message),
  * UNSUPPORTED (a container that cannot be read yet), or the format's own. */
 int nwi_container_parse(struct nwi_builder *builder, uint32_t file);
+
+/* What the content of an open file is ("safetensors"), or NULL: nothing that is known. */
+const char *nwi_container_name(const struct nwi_file *file);
 
 /* What a file that is no checkpoint is ("git-lfs pointer", "HTML text"): writes one sentence
  * into `message`. False if nothing is recognised. */

@@ -141,3 +141,12 @@ int nwi_container_parse(struct nwi_builder *b, uint32_t row)
     const struct nwi_format *format = find_format(&ends.probe);
     return format ? parse_as(b, row, format) : refuse(b, row, &ends.probe);
 }
+
+const char *nwi_container_name(const struct nwi_file *file)
+{
+    struct ends ends;
+    if (file->identity.size < SHORTEST_FILE || read_ends(file, &ends, NULL) != NW_OK)
+        return NULL;
+    const struct nwi_format *format = find_format(&ends.probe);
+    return format ? format->container : NULL;
+}
