@@ -117,7 +117,7 @@ static int found(void *ctx, const char *path, struct nw_checkpoint *ckpt)
 
 static void search(struct inspection *in, const char *path)
 {
-    struct nw_error err;
+    struct nw_error err = {.code = NW_OK};
     size_t before = in->n;
     int code = cli_find(in->cli, path, found, in, &err);
     if (code == NW_OK && in->n == before) {

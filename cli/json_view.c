@@ -3,33 +3,33 @@
 
 #include <string.h>
 
-/* The length of the value at `at`, which has `size` bytes behind it. */
+/* The length of the string at `at`, quotes included. */
+static size_t string_size(const char *at, size_t size)
+{
+    for (size_t i = 1; i < size; i++) {
+        if (at[i] == '"')
+            return i + 1;
+        i += at[i] == '\\';
+    }
+    return size;
+}
+
+/* The length of the value at `at`, which has `size` bytes behind it: up to the comma,
+ * colon or bracket outside of it. */
 static size_t value_size(const char *at, size_t size)
 {
     size_t depth = 0;
-    bool quoted = false;
-    for (size_t i = 0; i < size; i++) {
+    size_t i = 0;
+    while (i < size) {
         char c = at[i];
-        if (quoted) {
-            if (c == '\\')
-                i++;
-            quoted = c != '"';
-            if (!quoted && depth == 0)
-                return i + 1;
-        } else if (c == '"') {
-            quoted = true;
-        } else if (c == '{' || c == '[') {
-            depth++;
-        } else if (c == '}' || c == ']') {
-            if (depth == 0)
-                return i; /* a number or word ended by what holds it */
-            if (--depth == 0)
-                return i + 1;
-        } else if ((c == ',' || c == ':') && depth == 0) {
-            return i;
-        }
+        bool closes = c == '}' || c == ']';
+        if (depth == 0 && (closes || c == ',' || c == ':'))
+            break;
+        depth += c == '{' || c == '[';
+        depth -= closes;
+        i += c == '"' ? string_size(at + i, size - i) : 1;
     }
-    return size;
+    return i;
 }
 
 /* The value that follows `last` (all zero: the first) inside the brackets of `holder`.

@@ -5,7 +5,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "values.h"
@@ -22,40 +21,10 @@ int cli_error(struct nw_error *err, int code, const char *format, ...)
     return code;
 }
 
-/* ---- lists --------------------------------------------------------------------------
- */
-
 static int list_add(struct cli_list *list, const char *item, struct nw_error *err)
 {
-    if (list->n == list->cap) {
-        size_t cap = list->cap == 0 ? 8 : list->cap * 2;
-        const char **items = realloc(list->items, cap * sizeof *items);
-        if (items == NULL)
-            return cli_error(err, NW_E_NOMEM, "out of memory");
-        list->items = items;
-        list->cap = cap;
-    }
-    list->items[list->n++] = item;
-    return NW_OK;
-}
-
-/* Keeps a copy of `size` bytes with the options and returns it; NULL if memory is out.
- */
-static const char *keep_copy(struct cli_options *o, const char *text, size_t size,
-                             struct nw_error *err)
-{
-    char *copy = malloc(size + 1);
-    if (copy == NULL) {
-        (void)cli_error(err, NW_E_NOMEM, "out of memory");
-        return NULL;
-    }
-    memcpy(copy, text, size);
-    copy[size] = '\0';
-    if (list_add(&o->owned, copy, err) != NW_OK) {
-        free(copy);
-        return NULL;
-    }
-    return copy;
+    return cli_list_add(list, item) ? NW_OK
+                                    : cli_error(err, NW_E_NOMEM, "out of memory");
 }
 
 /* ---- one argument -------------------------------------------------------------------
@@ -109,9 +78,9 @@ static int add_split(struct cli_options *o, const struct cli_option_row *row,
         size_t size = strcspn(text, ",");
         if (size == 0)
             return cli_error(err, NW_E_ARG, "--%s: an empty name", row->name);
-        const char *item = keep_copy(o, text, size, err);
-        if (item == NULL || list_add(list, item, err) != NW_OK)
-            return err->code;
+        const char *item = cli_copy_add(&o->copies, text, size);
+        if (item == NULL || !cli_list_add(list, item))
+            return cli_error(err, NW_E_NOMEM, "out of memory");
         if (text[size] == '\0')
             return NW_OK;
         text += size + 1;
@@ -203,7 +172,7 @@ static int set_dtype(const struct cli_option_row *row, const char *text, int32_t
     return NW_OK;
 }
 
-/* Stores one occurrence; `text` is NULL for the kinds without an argument. */
+/* Stores one occurrence; `text` is empty for the kinds without an argument. */
 static int set_option(struct cli_options *o, const struct cli_option_row *row,
                       const char *text, struct nw_error *err)
 {
@@ -348,7 +317,7 @@ static int long_option(struct cli_options *o, const char *word, const char *next
     const struct cli_option_row *row = cli_option_find(name, size);
     if (row == NULL)
         return unknown_option(o->command, name, size, err);
-    const char *text = NULL;
+    const char *text = "";
     if (name[size] == '=') {
         text = name + size + 1;
         if (!takes_argument(row))
@@ -375,7 +344,7 @@ static int short_options(struct cli_options *o, const char *word, struct nw_erro
                 row = &cli_option_rows[i];
         if (row == NULL)
             return cli_error(err, NW_E_ARG, "unknown option '%.80s'", word);
-        if (set_option(o, row, NULL, err) != NW_OK)
+        if (set_option(o, row, "", err) != NW_OK)
             return err->code;
     }
     return NW_OK;
@@ -464,16 +433,16 @@ int cli_options_parse(struct cli_options *options, int argc, char *const *argv,
 
 void cli_options_release(struct cli_options *options)
 {
-    struct cli_list *const lists[] = {
-        &options->paths,     &options->only,     &options->drop,
-        &options->rename,    &options->ignore,   &options->dtype_rules,
-        &options->keep_fp32, &options->metadata, &options->unused_list,
-    };
-    for (size_t i = 0; i < options->owned.n; i++)
-        free((void *)(uintptr_t)options->owned.items[i]);
-    free(options->owned.items);
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        free(lists[i]->items);
+    cli_list_release(&options->paths);
+    cli_list_release(&options->only);
+    cli_list_release(&options->drop);
+    cli_list_release(&options->rename);
+    cli_list_release(&options->ignore);
+    cli_list_release(&options->dtype_rules);
+    cli_list_release(&options->keep_fp32);
+    cli_list_release(&options->metadata);
+    cli_list_release(&options->unused_list);
+    cli_copy_release(options->copies);
     *options = (struct cli_options){.command = CLI_NO_COMMAND};
 }
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "list.h"
 #include "netweight.h"
 
 enum cli_command {
@@ -80,90 +81,80 @@ struct cli_option_row {
 extern const struct cli_option_row cli_option_rows[];
 extern const size_t cli_option_count;
 
-/* Borrowed texts of argv, or owned ones if they were split. */
-struct cli_list {
-    const char **items;
-    size_t n;
-    size_t cap;
-};
-
 struct cli_tolerance {
     double absolute;
     double relative;
 };
 
 /* Everything that was asked for. Zero is the default of each field; enums in the order
- * of netweight.h, others in the order of the words in the table. */
+ * of netweight.h, others in the order of the words in the table. By size, to leave no
+ * holes. */
 struct cli_options {
-    enum cli_command command;
-    struct cli_list paths;
     const struct cli_option_row
-        *later;            /* the first option used that this version lacks */
-    struct cli_list owned; /* heap copies that lists point into */
+        *later;              /* the first option used that this version lacks */
+    struct cli_copy *copies; /* what items of lists point into */
+    struct cli_list paths;
+    struct cli_list only;
+    struct cli_list drop;
+    struct cli_list rename;
+    struct cli_list ignore;
+    struct cli_list dtype_rules;
+    struct cli_list keep_fp32;
+    struct cli_list metadata;
+    struct cli_list unused_list; /* arguments of options that come later */
+
+    const char *unused_text; /* the same */
+    const char *completions;
+    const char *component;
+    const char *subfolder;
+    const char *variant;
+    const char *revision;
+    const char *prefix;
+    const char *device_map;
+    const char *out_variant;
+
+    struct cli_tolerance tolerance;
+    uint64_t header_limit;
+    uint64_t budget;
+    uint64_t scratch;
+    uint64_t max_shard_size;
+
+    enum cli_command command;
+    uint32_t verbose;
+    uint32_t color;           /* auto always never */
+    uint32_t use_safetensors; /* enum nw_choice */
+    uint32_t tolerate;        /* enum nw_tolerate_flag */
+    uint32_t pickle;          /* inert refuse */
+    uint32_t layout;          /* stored diffusers original */
+    uint32_t missing;         /* error init zero allow */
+    uint32_t unexpected;      /* warn error ignore */
+    int32_t dtype;            /* enum nw_dtype */
+    uint32_t fp8_overflow;    /* enum nw_fp8_overflow */
+    uint32_t dequantise;      /* enum nw_choice */
+    uint32_t copy;            /* enum nw_copy */
+    uint32_t threads;
+    uint32_t backend; /* enum nw_backend */
+    uint32_t format;  /* safetensors gguf */
+    uint32_t hash;    /* bits: sha256 autov2 autov3 */
 
     bool help;
     bool version;
     bool json;
     bool quiet;
     bool no_progress;
-    uint32_t verbose;
-    uint32_t color; /* auto always never */
-    const char *completions;
-
     bool recursive;
     bool tensors;
     bool quick;
     bool values;
     bool map;
-    struct cli_tolerance tolerance;
-
-    const char *component;
-    const char *subfolder;
-    const char *variant;
-    const char *revision;
-    uint32_t use_safetensors; /* enum nw_choice */
-    uint32_t tolerate;        /* enum nw_tolerate_flag */
-    uint64_t header_limit;
     bool follow_links;
-    uint32_t pickle; /* inert refuse */
-    struct cli_list only;
-    struct cli_list drop;
-
     bool flat;
-    uint32_t layout; /* stored diffusers original */
-    const char *prefix;
-    struct cli_list rename;
-    uint32_t missing;    /* error init zero allow */
-    uint32_t unexpected; /* warn error ignore */
     bool ignore_mismatched_sizes;
-    struct cli_list ignore;
-
-    int32_t dtype; /* enum nw_dtype */
-    struct cli_list dtype_rules;
-    struct cli_list keep_fp32;
     bool no_keep_fp32;
-    uint32_t fp8_overflow; /* enum nw_fp8_overflow */
     bool strict_cast;
-    uint32_t dequantise; /* enum nw_choice */
-
-    const char *device_map;
-    uint64_t budget;
-    uint32_t copy; /* enum nw_copy */
     bool prefault;
-    uint64_t scratch;
-    uint32_t threads;
-    uint32_t backend; /* enum nw_backend */
     bool digest;
-
-    uint32_t format; /* safetensors gguf */
-    uint64_t max_shard_size;
-    const char *out_variant;
     bool overwrite;
-    struct cli_list metadata;
-    uint32_t hash; /* bits: sha256 autov2 autov3 */
-
-    const char *unused_text; /* arguments of options that come later */
-    struct cli_list unused_list;
 };
 
 /* Reads argv[1..argc) into *options, which needs no initialisation. Reads to the end

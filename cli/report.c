@@ -45,18 +45,34 @@ static void field_counts(const struct cli *cli, struct cli_json report,
     cli_field(cli, out, "tensors", &value);
 }
 
-/* "F16 684, I64 1" and "684 cast, 1 mapped": what the targets are and how they come to
- * be. */
-static void field_targets(const struct cli *cli, const struct nw_plan *plan,
-                          struct cli_text *out)
+/* "684 cast, 1 mapped" of the counts that are not 0; `name` gives the word of a row. */
+static void field_sum(const struct cli *cli, const char *label, const uint64_t *counts,
+                      size_t n, const char *(*name)(int), struct cli_text *out)
 {
-    static const char *const ops[] = {
+    struct cli_text value = {0};
+    for (size_t i = 0; i < n; i++)
+        if (counts[i] > 0)
+            cli_text_printf(&value, "%s%llu %s", value.used == 0 ? "" : ", ",
+                            (unsigned long long)counts[i], name((int)i));
+    cli_field(cli, out, label, &value);
+}
+
+static const char *op_word(int op)
+{
+    static const char *const words[] = {
         [NW_OP_MAP] = "mapped",         [NW_OP_COPY] = "copied",
         [NW_OP_CAST] = "cast",          [NW_OP_DEQUANTISE] = "dequantised",
         [NW_OP_QUANTISE] = "quantised", [NW_OP_FILL] = "filled",
     };
+    return words[op];
+}
+
+/* What the targets are and how they come to be. */
+static void field_targets(const struct cli *cli, const struct nw_plan *plan,
+                          struct cli_text *out)
+{
     uint64_t by_dtype[NW_DTYPE_COUNT] = {0};
-    uint64_t by_op[sizeof ops / sizeof *ops] = {0};
+    uint64_t by_op[NW_OP_FILL + 1] = {0};
     size_t n = nw_plan_target_count(plan);
     for (size_t i = 0; i < n; i++) {
         struct nw_target target;
@@ -64,25 +80,13 @@ static void field_targets(const struct cli *cli, const struct nw_plan *plan,
             continue;
         if (target.dtype >= 0 && target.dtype < NW_DTYPE_COUNT)
             by_dtype[target.dtype]++;
-        if (target.op < sizeof ops / sizeof *ops)
+        if (target.op <= NW_OP_FILL)
             by_op[target.op]++;
     }
-    struct cli_text types = {0};
-    for (int i = 0; i < NW_DTYPE_COUNT; i++)
-        if (by_dtype[i] > 0)
-            cli_text_printf(&types, "%s%llu %s", types.used == 0 ? "" : ", ",
-                            (unsigned long long)by_dtype[i], nw_dtype_name(i));
-    struct cli_text work = {0};
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (by_op[i] > 0)
-            cli_text_printf(&work, "%s%llu %s", work.used == 0 ? "" : ", ",
-                            (unsigned long long)by_op[i], ops[i]);
-    if (n > 0) {
-        cli_field(cli, out, "types", &types);
-        cli_field(cli, out, "work", &work);
-    }
-    cli_text_release(&types);
-    cli_text_release(&work);
+    if (n == 0)
+        return;
+    field_sum(cli, "types", by_dtype, NW_DTYPE_COUNT, nw_dtype_name, out);
+    field_sum(cli, "work", by_op, NW_OP_FILL + 1, op_word, out);
 }
 
 /* One entry of a list of the report: a name, or an object with more about it. */

@@ -14,9 +14,9 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static char lower(char c)
+static int lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
 
 static bool same_word(const char *text, const char *word)
