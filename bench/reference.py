@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people do today, timed in a process of its own: reference.py FILE [DTYPE]."""
+import json
+import sys
+import time
+
+import torch
+from safetensors.torch import load_file
+
+DTYPES = {"fp8_e4m3": torch.float8_e4m3fn, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+begin = time.perf_counter()
+tensors = load_file(sys.argv[1])
+if len(sys.argv) > 2:
+    tensors = {name: tensor.to(DTYPES[sys.argv[2]]) for name, tensor in tensors.items()}
+print(json.dumps({"run_seconds": time.perf_counter() - begin, "tensors": len(tensors)}))
