@@ -103,8 +103,9 @@ void nwi_builder_release(struct nwi_builder *b)
     struct nwi_component *components = b->components.items;
     for (size_t i = 0; i < b->components.n; i++)
         nwi_map_release(&components[i].names);
-    struct nwi_vector *vectors[] = {&b->files,    &b->tensors,  &b->components, &b->metadata,
-                                    &b->problems, &b->variants, &b->others};
+    struct nwi_vector *vectors[] = {&b->files,    &b->tensors,  &b->components,
+                                    &b->metadata, &b->problems, &b->variants,
+                                    &b->others};
     for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++)
         nwi_vector_release(vectors[i], b->memory);
     nwi_arena_release(&b->scratch);
@@ -134,8 +135,8 @@ static int list_unlisted(struct nwi_builder *b)
     if (b->n_unlisted == 0)
         return NW_OK;
     struct nw_problem *last = nwi_vector_add(&b->problems, b->memory);
-    char *message = nwi_arena_printf(b->arena, "%" PRIu64 " more problems are not listed",
-                                     b->n_unlisted);
+    char *message = nwi_arena_printf(
+        b->arena, "%" PRIu64 " more problems are not listed", b->n_unlisted);
     if (!last || !message)
         return nwi_builder_nomem(b, sizeof *last);
     *last = (struct nw_problem){.code = b->unlisted_code,
@@ -172,7 +173,8 @@ int nwi_builder_finish(struct nwi_builder *b, struct nw_checkpoint **out)
 
 /* ---- problems ---- */
 
-/* Notes and problems share the limit; a problem past it must still refuse the checkpoint. */
+/* Notes and problems share the limit; a problem past it must still refuse the
+ * checkpoint. */
 bool nwi_builder_is_full(const struct nwi_builder *b)
 {
     return b->problems.n >= NWI_PROBLEM_LIMIT;
@@ -303,8 +305,8 @@ int nwi_builder_remark(struct nwi_builder *b, uint32_t row, const char *format, 
     va_end(args);
     struct nwi_source_file *file = nwi_builder_file(b, row);
     const char *old = file->info.reason;
-    file->info.reason = nwi_arena_printf(b->arena, "%s%s%s", old ? old : "", old ? "; " : "",
-                                         text);
+    file->info.reason =
+        nwi_arena_printf(b->arena, "%s%s%s", old ? old : "", old ? "; " : "", text);
     return file->info.reason ? NW_OK : nwi_builder_nomem(b, sizeof text);
 }
 
@@ -372,7 +374,8 @@ uint32_t nwi_builder_component_row(const struct nwi_builder *b)
     return (uint32_t)(b->components.n - 1);
 }
 
-int nwi_builder_begin_component(struct nwi_builder *b, const struct nwi_component *component)
+int nwi_builder_begin_component(struct nwi_builder *b,
+                                const struct nwi_component *component)
 {
     struct nwi_component *row = nwi_vector_add(&b->components, b->memory);
     if (!row)
@@ -400,11 +403,12 @@ static int settle(struct nwi_builder *b, const struct nwi_index *index, uint32_t
     const char *in_z = nwi_builder_file(b, z->file)->info.name;
     loser->name = NULL;
     if (decided)
-        return nwi_builder_note(b, &place, NW_E_DUPLICATE,
-                                "the tensor is in %s and in %s; the index takes it from %s",
-                                in_a, in_z, loser == a ? in_z : in_a);
-    return nwi_builder_problem(b, &place, NW_E_DUPLICATE, "the tensor is in %s and in %s",
-                               in_a, in_z);
+        return nwi_builder_note(
+            b, &place, NW_E_DUPLICATE,
+            "the tensor is in %s and in %s; the index takes it from %s", in_a, in_z,
+            loser == a ? in_z : in_a);
+    return nwi_builder_problem(b, &place, NW_E_DUPLICATE,
+                               "the tensor is in %s and in %s", in_a, in_z);
 }
 
 /* Fills the map of the newest component; *lost counts rows that lost their name. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A checkpoint while it is being opened: arrays that grow, the list of problems, and what
- * has to be done once everything is there (name maps, quantisation).
+ * A checkpoint while it is being opened: arrays that grow, the list of problems, and
+ * what has to be done once everything is there (name maps, quantisation).
  *
- * Failures go to `err` of the builder; functions that return a code say NW_OK if opening may
- * go on. Under NW_OPEN_REPORT a problem with the files is listed and opening goes on. */
+ * Failures go to `err` of the builder; functions that return a code say NW_OK if
+ * opening may go on. Under NW_OPEN_REPORT a problem with the files is listed and
+ * opening goes on. */
 #ifndef NWI_BUILDER_H
 #define NWI_BUILDER_H
 
@@ -14,13 +15,15 @@
 #include "base/error.h"
 #include "source/catalog.h"
 
-#define NWI_HEADER_LIMIT 100000000 /* bytes of a header or index, unless the option says more */
-#define NWI_CONFIG_LIMIT 16777216  /* bytes of a config.json or model_index.json */
+#define NWI_HEADER_LIMIT                                                               \
+    100000000 /* bytes of a header or index, unless the option says more */
+#define NWI_CONFIG_LIMIT  16777216 /* bytes of a config.json or model_index.json */
 #define NWI_PROBLEM_LIMIT 1000     /* listed one by one; the rest is counted */
 
 struct nwi_index;
 
-/* An array that grows by doubling, in memory of its own, so that nothing is left behind. */
+/* An array that grows by doubling, in memory of its own, so that nothing is left
+ * behind. */
 struct nwi_vector {
     void *items; /* [capacity] */
     size_t n;
@@ -45,7 +48,8 @@ struct nwi_builder {
     struct nwi_vector others;     /* struct nwi_other_file */
 
     uint64_t n_unlisted; /* problems past the limit */
-    int32_t unlisted_code; /* of the first of them; of the first that is no note, if any */
+    int32_t
+        unlisted_code; /* of the first of them; of the first that is no note, if any */
     bool unlisted_problem; /* one of them is no note */
 };
 
@@ -54,10 +58,11 @@ struct nwi_place {
     const char *file;   /* path */
     const char *tensor; /* need not end in a NUL */
     size_t tensor_size;
-    uint64_t offset;    /* in the file */
+    uint64_t offset; /* in the file */
 };
 
-/* Takes no reference of `memory` away from the caller. On failure nothing is to be released. */
+/* Takes no reference of `memory` away from the caller. On failure nothing is to be
+ * released. */
 int nwi_builder_init(struct nwi_builder *b, const struct nw_open_options *options,
                      struct nwi_memory *memory, struct nw_error *err);
 /* Hands the checkpoint out; the builder holds nothing afterwards, also on failure. */
@@ -74,14 +79,14 @@ int nwi_builder_problem(struct nwi_builder *b, const struct nwi_place *place, in
 /* Worth saying, and no reason to refuse. */
 int nwi_builder_note(struct nwi_builder *b, const struct nwi_place *place, int code,
                      const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* A failure that a lower level has described: a problem if it is about the files, else the end
- * of opening (NOMEM, IO, ARG ...). */
+/* A failure that a lower level has described: a problem if it is about the files, else
+ * the end of opening (NOMEM, IO, ARG ...). */
 int nwi_builder_absorb(struct nwi_builder *b, const struct nw_error *failure);
 /* True if the next problem would be counted only: spares the work of describing it. */
 bool nwi_builder_is_full(const struct nwi_builder *b);
 
-/* A row of files. `name` and `path` are copied; `file` (may be NULL) is taken over, also on
- * failure. */
+/* A row of files. `name` and `path` are copied; `file` (may be NULL) is taken over,
+ * also on failure. */
 int nwi_builder_add_file(struct nwi_builder *b, const char *name, const char *path,
                          struct nwi_file *file, uint32_t *row);
 struct nwi_source_file *nwi_builder_file(struct nwi_builder *b, uint32_t row);
@@ -97,9 +102,10 @@ int nwi_builder_add_other(struct nwi_builder *b, const struct nwi_other_file *ot
 int nwi_builder_add_variant(struct nwi_builder *b, const char *variant, size_t size);
 
 /* Tensors and metadata added from now on belong to a new component. */
-int nwi_builder_begin_component(struct nwi_builder *b, const struct nwi_component *component);
-/* Names are unique in a component: two tensors of one name are settled by `index` (NULL: there
- * is none), which names the file that counts; else DUPLICATE. */
+int nwi_builder_begin_component(struct nwi_builder *b,
+                                const struct nwi_component *component);
+/* Names are unique in a component: two tensors of one name are settled by `index`
+ * (NULL: there is none), which names the file that counts; else DUPLICATE. */
 int nwi_builder_end_component(struct nwi_builder *b, const struct nwi_index *index);
 /* The newest component. */
 struct nwi_component *nwi_builder_component(struct nwi_builder *b);

@@ -37,7 +37,8 @@ int nwi_checkpoint_refuse(const struct nw_checkpoint *ckpt, struct nw_error *err
         const struct nw_problem *problem = &ckpt->problems[i];
         if (problem->note)
             continue;
-        int code = nwi_fail_at(err, problem->code, problem->offset, "%s", problem->message);
+        int code =
+            nwi_fail_at(err, problem->code, problem->offset, "%s", problem->message);
         code = nwi_error_in_file(err, code, problem->file);
         return nwi_error_in_tensor(err, code, problem->tensor);
     }
@@ -55,12 +56,13 @@ static void list_components(const struct nw_checkpoint *ckpt, char *out, size_t 
         const char *name = ckpt->components[i].info.name;
         if (used + strlen(name) + 8 > size)
             return;
-        used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", name);
+        used +=
+            (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", name);
     }
 }
 
-int nwi_checkpoint_pick(const struct nw_checkpoint *ckpt, const char *name, uint32_t *out,
-                        struct nw_error *err)
+int nwi_checkpoint_pick(const struct nw_checkpoint *ckpt, const char *name,
+                        uint32_t *out, struct nw_error *err)
 {
     char list[240];
     *out = 0;
@@ -76,10 +78,11 @@ int nwi_checkpoint_pick(const struct nw_checkpoint *ckpt, const char *name, uint
     }
     *out = 0;
     if (!list[0])
-        return nwi_fail(err, NW_E_NOT_FOUND,
-                        "no component \"%.80s\": this is a single model, no pipeline folder",
-                        name);
-    return nwi_fail(err, NW_E_NOT_FOUND, "no component \"%.80s\"; there are: %s", name, list);
+        return nwi_fail(
+            err, NW_E_NOT_FOUND,
+            "no component \"%.80s\": this is a single model, no pipeline folder", name);
+    return nwi_fail(err, NW_E_NOT_FOUND, "no component \"%.80s\"; there are: %s", name,
+                    list);
 }
 
 /* ---- rows ---- */
@@ -155,7 +158,8 @@ static int copy_row(const void *rows, size_t n, size_t size, size_t i, void *out
     return NW_OK;
 }
 
-int nw_checkpoint_file(const struct nw_checkpoint *ckpt, size_t i, struct nw_stored_file *out)
+int nw_checkpoint_file(const struct nw_checkpoint *ckpt, size_t i,
+                       struct nw_stored_file *out)
 {
     bool there = i < nw_checkpoint_file_count(ckpt);
     return copy_row(there ? &ckpt->files[i].info : NULL, there, sizeof *out, 0, out);
@@ -165,10 +169,12 @@ int nw_checkpoint_component(const struct nw_checkpoint *ckpt, size_t i,
                             struct nw_component *out)
 {
     bool there = i < nw_checkpoint_component_count(ckpt);
-    return copy_row(there ? &ckpt->components[i].info : NULL, there, sizeof *out, 0, out);
+    return copy_row(there ? &ckpt->components[i].info : NULL, there, sizeof *out, 0,
+                    out);
 }
 
-int nw_checkpoint_problem(const struct nw_checkpoint *ckpt, size_t i, struct nw_problem *out)
+int nw_checkpoint_problem(const struct nw_checkpoint *ckpt, size_t i,
+                          struct nw_problem *out)
 {
     return copy_row(ckpt ? ckpt->problems : NULL, nw_checkpoint_problem_count(ckpt),
                     sizeof *out, i, out);
@@ -177,11 +183,12 @@ int nw_checkpoint_problem(const struct nw_checkpoint *ckpt, size_t i, struct nw_
 int nw_checkpoint_quantisation(const struct nw_checkpoint *ckpt, size_t i,
                                struct nw_quantisation *out)
 {
-    return copy_row(ckpt ? ckpt->quantisation : NULL, nw_checkpoint_quantisation_count(ckpt),
-                    sizeof *out, i, out);
+    return copy_row(ckpt ? ckpt->quantisation : NULL,
+                    nw_checkpoint_quantisation_count(ckpt), sizeof *out, i, out);
 }
 
-int nw_checkpoint_metadata(const struct nw_checkpoint *ckpt, size_t i, struct nw_metadata *out)
+int nw_checkpoint_metadata(const struct nw_checkpoint *ckpt, size_t i,
+                           struct nw_metadata *out)
 {
     return copy_row(ckpt ? ckpt->metadata : NULL, nw_checkpoint_metadata_count(ckpt),
                     sizeof *out, i, out);
@@ -194,7 +201,8 @@ const char *nw_checkpoint_variant(const struct nw_checkpoint *ckpt, size_t i)
 
 /* ---- finding ---- */
 
-static int fail_name(struct nw_error *err, int code, const char *name, const char *message)
+static int fail_name(struct nw_error *err, int code, const char *name,
+                     const char *message)
 {
     (void)nwi_fail(err, code, "%s", message);
     return nwi_error_in_tensor(err, code, name);
@@ -209,7 +217,8 @@ int nw_checkpoint_find(const struct nw_checkpoint *ckpt, const char *component,
     if (out)
         *out = 0;
     if (!ckpt || !name || !out)
-        return nwi_fail(err, NW_E_ARG, "a checkpoint, a name and a place for it are needed");
+        return nwi_fail(err, NW_E_ARG,
+                        "a checkpoint, a name and a place for it are needed");
     size_t end = ckpt->n_components;
     if (component) {
         NWI_TRY(nwi_checkpoint_pick(ckpt, component, &first, err));
@@ -220,7 +229,8 @@ int nw_checkpoint_find(const struct nw_checkpoint *ckpt, const char *component,
         if (row == NWI_MAP_NONE)
             continue;
         if (found != NWI_MAP_NONE)
-            return fail_name(err, NW_E_ARG, name, "several components have a tensor of that name");
+            return fail_name(err, NW_E_ARG, name,
+                             "several components have a tensor of that name");
         found = row;
     }
     if (found == NWI_MAP_NONE)
@@ -240,17 +250,20 @@ static int row_bytes(const struct nwi_stored *row, uint64_t *n_rows, uint64_t *n
     *nbytes = 0;
     if (*n_rows == 0)
         return NW_OK;
-    if (nwi_mul(row->nbytes, 8, &bits) && bits / *n_rows % 8 == 0 && bits % *n_rows == 0) {
+    if (nwi_mul(row->nbytes, 8, &bits) && bits / *n_rows % 8 == 0 &&
+        bits % *n_rows == 0) {
         *nbytes = row->nbytes / *n_rows;
         return NW_OK;
     }
     return nwi_fail(err, NW_E_UNSUPPORTED,
-                    "a row of %" PRIu64 " bits / %" PRIu64 " rows does not end on a byte", bits,
-                    *n_rows);
+                    "a row of %" PRIu64 " bits / %" PRIu64
+                    " rows does not end on a byte",
+                    bits, *n_rows);
 }
 
 static int read_rows(const struct nw_checkpoint *ckpt, const struct nwi_stored *row,
-                     const uint64_t range[2], void *dst, size_t dst_size, struct nw_error *err)
+                     const uint64_t range[2], void *dst, size_t dst_size,
+                     struct nw_error *err)
 {
     uint64_t n_rows = 0;
     uint64_t size = 0;
@@ -259,11 +272,13 @@ static int read_rows(const struct nw_checkpoint *ckpt, const struct nwi_stored *
     NWI_TRY(row_bytes(row, &n_rows, &size, err));
     if (range[0] > n_rows || range[1] > n_rows - range[0])
         return nwi_fail(err, NW_E_ARG,
-                        "%" PRIu64 " rows from row %" PRIu64 " on, but the tensor has %" PRIu64,
+                        "%" PRIu64 " rows from row %" PRIu64
+                        " on, but the tensor has %" PRIu64,
                         range[1], range[0], n_rows);
     if (!nwi_mul(range[1], size, &wanted) || wanted != dst_size)
-        return nwi_fail(err, NW_E_ARG, "the rows have %" PRIu64 " bytes, the destination %zu",
-                        wanted, dst_size);
+        return nwi_fail(err, NW_E_ARG,
+                        "the rows have %" PRIu64 " bytes, the destination %zu", wanted,
+                        dst_size);
     if (dst_size == 0)
         return NW_OK;
     if (!dst || !file)
@@ -272,7 +287,8 @@ static int read_rows(const struct nw_checkpoint *ckpt, const struct nwi_stored *
 }
 
 int nw_checkpoint_read(const struct nw_checkpoint *ckpt, size_t i, uint64_t first,
-                       uint64_t n_rows, void *dst, size_t dst_size, struct nw_error *err)
+                       uint64_t n_rows, void *dst, size_t dst_size,
+                       struct nw_error *err)
 {
     nwi_error_clear(err);
     if (i >= nw_checkpoint_tensor_count(ckpt))

@@ -56,9 +56,11 @@ static int parse(struct nwi_builder *b, const char *text, size_t size, bool stri
     struct nw_error failure;
     struct nwi_json_value *config = NULL;
     nwi_error_clear(&failure);
-    int code = nwi_json_parse(text, size, 0, NW_E_BAD_CONFIG, &b->scratch, &config, &failure);
+    int code =
+        nwi_json_parse(text, size, 0, NW_E_BAD_CONFIG, &b->scratch, &config, &failure);
     if (code == NW_OK && config->kind != NWI_JSON_IS_OBJECT)
-        code = nwi_fail_at(&failure, NW_E_BAD_CONFIG, 0, "config.json is not a JSON object");
+        code = nwi_fail_at(&failure, NW_E_BAD_CONFIG, 0,
+                           "config.json is not a JSON object");
     if (code == NW_E_NOMEM)
         return nwi_builder_absorb(b, &failure);
     if (code != NW_OK)
@@ -67,8 +69,9 @@ static int parse(struct nwi_builder *b, const char *text, size_t size, bool stri
     return take_quantisation(b, config, component);
 }
 
-int nwi_config_read(struct nwi_builder *b, const struct nwi_scope *scope, const char *folder,
-                    const char *name, bool strict, struct nwi_component *component)
+int nwi_config_read(struct nwi_builder *b, const struct nwi_scope *scope,
+                    const char *folder, const char *name, bool strict,
+                    struct nwi_component *component)
 {
     char *text = NULL;
     size_t size = 0;

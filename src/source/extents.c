@@ -19,8 +19,8 @@ static int compare(const void *a, const void *b)
 }
 
 /* Rewrites rows [first, first + n) in the order of the extents. */
-static void permute(struct nwi_builder *b, const struct nwi_vector *extents, size_t first,
-                    struct nwi_stored *spare)
+static void permute(struct nwi_builder *b, const struct nwi_vector *extents,
+                    size_t first, struct nwi_stored *spare)
 {
     struct nwi_extent *rows = extents->items;
     struct nwi_stored *tensors = b->tensors.items;
@@ -34,7 +34,8 @@ static void permute(struct nwi_builder *b, const struct nwi_vector *extents, siz
     memcpy(tensors + first, spare, n * sizeof *spare);
 }
 
-int nwi_extents_sort(struct nwi_builder *b, struct nwi_vector *extents, size_t first_row)
+int nwi_extents_sort(struct nwi_builder *b, struct nwi_vector *extents,
+                     size_t first_row)
 {
     size_t n = extents->n;
     size_t spare_size = n * sizeof(struct nwi_stored); /* the larger of the two items */
@@ -60,8 +61,8 @@ struct check {
     uint64_t reached;              /* its end */
 };
 
-static struct nwi_place place_of(const struct check *check, const struct nwi_extent *extent,
-                                 uint64_t offset)
+static struct nwi_place place_of(const struct check *check,
+                                 const struct nwi_extent *extent, uint64_t offset)
 {
     return (struct nwi_place){.file = check->path,
                               .tensor = extent ? extent->name : NULL,
@@ -71,7 +72,8 @@ static struct nwi_place place_of(const struct check *check, const struct nwi_ext
 
 static int fail_hole(const struct check *check, const struct nwi_extent *extent)
 {
-    struct nwi_place place = place_of(check, extent, check->data_start + check->reached);
+    struct nwi_place place =
+        place_of(check, extent, check->data_start + check->reached);
     return nwi_builder_problem(check->b, &place, NW_E_BAD_EXTENT,
                                "a hole: bytes %" PRIu64 " to %" PRIu64
                                " of the data belong to no tensor",
@@ -87,22 +89,25 @@ static int fail_overlap(const struct check *check, const struct nwi_extent *exte
     nwi_quote(a, sizeof a, last->name, last->name_size, 80);
     nwi_quote(z, sizeof z, extent->name, extent->name_size, 80);
     if (last->begin == extent->begin && last->end == extent->end)
-        return nwi_builder_problem(check->b, &place, NW_E_BAD_EXTENT,
-                                   "\"%s\" is an alias of \"%s\": both lie at bytes %" PRIu64
-                                   " to %" PRIu64 " of the data",
-                                   z, a, extent->begin, extent->end);
-    return nwi_builder_problem(check->b, &place, NW_E_BAD_EXTENT,
-                               "\"%s\" begins at byte %" PRIu64
-                               " of the data and overlaps \"%s\", which ends at %" PRIu64,
-                               z, extent->begin, a, last->end);
+        return nwi_builder_problem(
+            check->b, &place, NW_E_BAD_EXTENT,
+            "\"%s\" is an alias of \"%s\": both lie at bytes %" PRIu64 " to %" PRIu64
+            " of the data",
+            z, a, extent->begin, extent->end);
+    return nwi_builder_problem(
+        check->b, &place, NW_E_BAD_EXTENT,
+        "\"%s\" begins at byte %" PRIu64
+        " of the data and overlaps \"%s\", which ends at %" PRIu64,
+        z, extent->begin, a, last->end);
 }
 
 static int check_one(struct check *check, const struct nwi_extent *extent)
 {
     int code = NW_OK;
     if (extent->begin != check->reached && nwi_builder_is_full(check->b))
-        code = nwi_builder_problem(check->b, &(struct nwi_place){.offset = NW_OFFSET_NONE},
-                                   NW_E_BAD_EXTENT, "a further hole or overlap");
+        code =
+            nwi_builder_problem(check->b, &(struct nwi_place){.offset = NW_OFFSET_NONE},
+                                NW_E_BAD_EXTENT, "a further hole or overlap");
     else if (extent->begin > check->reached)
         code = fail_hole(check, extent);
     else if (extent->begin < check->reached)
@@ -131,8 +136,8 @@ static int fail_truncated(const struct check *check, const struct nwi_extent *ro
 
 static int fail_trailing(const struct check *check)
 {
-    static const char format[] = "the tensors end at byte %" PRIu64
-                                 ", the file has %" PRIu64 " bytes";
+    static const char format[] =
+        "the tensors end at byte %" PRIu64 ", the file has %" PRIu64 " bytes";
     uint64_t end = check->data_start + check->reached;
     uint64_t total = check->data_start + check->data_size;
     struct nwi_place place = place_of(check, NULL, end);
@@ -141,8 +146,8 @@ static int fail_trailing(const struct check *check)
     return nwi_builder_problem(check->b, &place, NW_E_TRAILING, format, end, total);
 }
 
-int nwi_extents_check(struct nwi_builder *b, const struct nwi_vector *extents, uint32_t file,
-                      uint64_t data_start)
+int nwi_extents_check(struct nwi_builder *b, const struct nwi_vector *extents,
+                      uint32_t file, uint64_t data_start)
 {
     const struct nwi_source_file *source = nwi_builder_file(b, file);
     const struct nwi_extent *rows = extents->items;

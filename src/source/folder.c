@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Choosing. The order: safetensors before torch; the usual stems in their order, of each the
- * index, the old spelling of the index, the single file; then shards without an index; then
- * the only set under another name. Sets are never mixed. */
+ * Choosing. The order: safetensors before torch; the usual stems in their order, of
+ * each the index, the old spelling of the index, the single file; then shards without
+ * an index; then the only set under another name. Sets are never mixed. */
 #include "source/folder.h"
 
 #include <stdio.h>
@@ -29,7 +29,8 @@ static bool is_set_member(const struct nwi_weight_name *name)
            name->type != NWI_TYPE_FOREIGN;
 }
 
-/* ".bin" under other stems is mostly something else: openvino_model.bin, training_args.bin. */
+/* ".bin" under other stems is mostly something else: openvino_model.bin,
+ * training_args.bin. */
 static bool is_candidate(const struct nwi_weight_name *name, enum nwi_name_type type)
 {
     return is_set_member(name) && name->type == type &&
@@ -55,7 +56,8 @@ static bool has_variant(const struct nwi_weight_name *name, const char *variant)
 
 static const struct nwi_weight_name *find_usual(const struct nwi_folder *folder,
                                                 enum nwi_name_type type, uint32_t rank,
-                                                enum nwi_name_form form, const char *variant)
+                                                enum nwi_name_form form,
+                                                const char *variant)
 {
     for (size_t i = 0; i < folder->n; i++) {
         const struct nwi_weight_name *name = &folder->names[i];
@@ -66,8 +68,9 @@ static const struct nwi_weight_name *find_usual(const struct nwi_folder *folder,
     return NULL;
 }
 
-static const struct nwi_weight_name *
-choose_usual(const struct nwi_folder *folder, enum nwi_name_type type, const char *variant)
+static const struct nwi_weight_name *choose_usual(const struct nwi_folder *folder,
+                                                  enum nwi_name_type type,
+                                                  const char *variant)
 {
     static const enum nwi_name_form forms[] = {NWI_NAME_INDEX, NWI_NAME_INDEX_LEGACY,
                                                NWI_NAME_SINGLE};
@@ -104,8 +107,8 @@ static int lead_rank(const struct nwi_weight_name *name)
 
 /* `variant` NULL: of any. *n counts the sets. */
 static const struct nwi_weight_name *only_set(const struct nwi_folder *folder,
-                                              enum nwi_name_type type, const char *variant,
-                                              size_t *n)
+                                              enum nwi_name_type type,
+                                              const char *variant, size_t *n)
 {
     const struct nwi_weight_name *found = NULL;
     *n = 0;
@@ -123,8 +126,9 @@ static const struct nwi_weight_name *only_set(const struct nwi_folder *folder,
 }
 
 /* A lone set counts as the default one, whatever looks like a variant in its name. */
-static const struct nwi_weight_name *
-choose_other(const struct nwi_folder *folder, enum nwi_name_type type, const char *variant)
+static const struct nwi_weight_name *choose_other(const struct nwi_folder *folder,
+                                                  enum nwi_name_type type,
+                                                  const char *variant)
 {
     size_t n = 0;
     const struct nwi_weight_name *found = only_set(folder, type, variant, &n);
@@ -140,8 +144,10 @@ const struct nwi_weight_name *nwi_folder_choose(const struct nwi_builder *b,
                                                 const char *variant)
 {
     uint32_t choice = b->options->use_safetensors;
-    enum nwi_name_type first = choice == NW_CHOICE_NO ? NWI_TYPE_BIN : NWI_TYPE_SAFETENSORS;
-    enum nwi_name_type last = choice == NW_CHOICE_YES ? NWI_TYPE_SAFETENSORS : NWI_TYPE_LOOSE;
+    enum nwi_name_type first =
+        choice == NW_CHOICE_NO ? NWI_TYPE_BIN : NWI_TYPE_SAFETENSORS;
+    enum nwi_name_type last =
+        choice == NW_CHOICE_YES ? NWI_TYPE_SAFETENSORS : NWI_TYPE_LOOSE;
     const struct nwi_weight_name *found = NULL;
     for (enum nwi_name_type type = first; !found && type <= last; type++) {
         found = choose_usual(folder, type, variant);
@@ -159,7 +165,8 @@ int nwi_folder_variants(struct nwi_builder *b, const struct nwi_folder *folder)
                  folder->names[i].stem_rank != NWI_STEM_OTHER;
     for (size_t i = 0; i < folder->n; i++) {
         const struct nwi_weight_name *name = &folder->names[i];
-        if (is_candidate(name, name->type) && (name->stem_rank != NWI_STEM_OTHER) == usual)
+        if (is_candidate(name, name->type) &&
+            (name->stem_rank != NWI_STEM_OTHER) == usual)
             NWI_TRY(nwi_builder_add_variant(b, name->variant, name->variant_size));
     }
     return NW_OK;
@@ -171,8 +178,8 @@ static void append(char *list, size_t size, const char *text, size_t text_size)
 {
     size_t used = strlen(list);
     if (used + text_size + 8 < size)
-        (void)snprintf(list + used, size - used, "%s%.*s", used ? ", " : "", (int)text_size,
-                       text);
+        (void)snprintf(list + used, size - used, "%s%.*s", used ? ", " : "",
+                       (int)text_size, text);
     else if (used + 8 < size && strcmp(list + used - 3, "...") != 0)
         (void)snprintf(list + used, size - used, ", ...");
 }
@@ -198,7 +205,8 @@ static size_t list_others(const struct nwi_folder *folder, char *list, size_t si
     size_t n = 0;
     for (size_t i = 0; i < folder->n; i++) {
         const struct nwi_weight_name *name = &folder->names[i];
-        if (!is_candidate(name, NWI_TYPE_SAFETENSORS) && !is_candidate(name, NWI_TYPE_LOOSE))
+        if (!is_candidate(name, NWI_TYPE_SAFETENSORS) &&
+            !is_candidate(name, NWI_TYPE_LOOSE))
             continue;
         append(list, size, name->name, strlen(name->name));
         n++;
@@ -219,15 +227,16 @@ int nwi_folder_fail(struct nwi_builder *b, const struct nwi_folder *folder,
     if (b->variants.n && !there)
         return fail_variant(b, folder, variant);
     if (list_others(folder, list, sizeof list) > 1)
-        code = nwi_fail(b->err, NW_E_NOT_FOUND,
-                        "several checkpoints and none under a usual name, give one of: %s",
-                        list);
+        code = nwi_fail(
+            b->err, NW_E_NOT_FOUND,
+            "several checkpoints and none under a usual name, give one of: %s", list);
     else
-        code = nwi_fail(b->err, NW_E_NOT_FOUND,
-                        "no file named %s.safetensors, %s.bin or %s.safetensors in the folder%s",
-                        nwi_stem(0), nwi_stem(0), nwi_stem(1),
-                        b->options->use_safetensors == NW_CHOICE_AUTO
-                            ? ""
-                            : " that use_safetensors allows");
+        code = nwi_fail(
+            b->err, NW_E_NOT_FOUND,
+            "no file named %s.safetensors, %s.bin or %s.safetensors in the folder%s",
+            nwi_stem(0), nwi_stem(0), nwi_stem(1),
+            b->options->use_safetensors == NW_CHOICE_AUTO
+                ? ""
+                : " that use_safetensors allows");
     return nwi_error_in_file(b->err, code, folder->path);
 }

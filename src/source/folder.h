@@ -8,7 +8,7 @@
 
 struct nwi_folder {
     const char *path;
-    const char *prefix;            /* before names in the list of files: "unet/", or "" */
+    const char *prefix; /* before names in the list of files: "unet/", or "" */
     struct nwi_weight_name *names; /* [n], all that is in the folder, sorted */
     size_t n;
 };
@@ -20,9 +20,9 @@ int nwi_folder_read(struct nwi_builder *b, const char *path, const char *prefix,
 /* True if it holds weights that a model could be loaded from. */
 bool nwi_folder_has_weights(const struct nwi_folder *folder);
 
-/* The first file of the set for a variant ("": the default): its index, the one file, or the
- * first of its shards if there is no index. NULL if the folder has no such set, or several of
- * which none is the usual one. */
+/* The first file of the set for a variant ("": the default): its index, the one file,
+ * or the first of its shards if there is no index. NULL if the folder has no such set,
+ * or several of which none is the usual one. */
 const struct nwi_weight_name *nwi_folder_choose(const struct nwi_builder *b,
                                                 const struct nwi_folder *folder,
                                                 const char *variant);
@@ -34,16 +34,17 @@ int nwi_folder_fail(struct nwi_builder *b, const struct nwi_folder *folder,
 /* Adds the folder's variants to the checkpoint's. */
 int nwi_folder_variants(struct nwi_builder *b, const struct nwi_folder *folder);
 
-/* Opens the set that begins with `lead` as a new component. `remark` (may be NULL) is put to
- * its first file. */
+/* Opens the set that begins with `lead` as a new component. `remark` (may be NULL) is
+ * put to its first file. */
 int nwi_folder_load(struct nwi_builder *b, const struct nwi_scope *scope,
                     const struct nwi_folder *folder, const struct nwi_weight_name *lead,
                     const char *remark, struct nwi_component *component);
 
-/* Lists the weights of the folder that are not among the files yet as ignored. `lead`: the set
- * that was taken instead, NULL if the folder's weights do not count at all. */
+/* Lists the weights of the folder that are not among the files yet as ignored. `lead`:
+ * the set that was taken instead, NULL if the folder's weights do not count at all. */
 int nwi_folder_ignore(struct nwi_builder *b, const struct nwi_scope *scope,
-                      const struct nwi_folder *folder, const struct nwi_weight_name *lead);
+                      const struct nwi_folder *folder,
+                      const struct nwi_weight_name *lead);
 
 /* Adds what is no weights to `others`. Links that lead out are left out with a note. */
 int nwi_folder_others(struct nwi_builder *b, const struct nwi_scope *scope,

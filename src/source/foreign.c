@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files that are no checkpoint but are found under the name of one: what was downloaded was a
- * page, a pointer or an archive. One row of a table each. */
+ * Files that are no checkpoint but are found under the name of one: what was downloaded
+ * was a page, a pointer or an archive. One row of a table each. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,8 @@
 
 static size_t skip_space(const struct nwi_probe *probe, size_t at)
 {
-    while (at < probe->head_size && probe->head[at] && strchr(" \t\r\n\f", probe->head[at]))
+    while (at < probe->head_size && probe->head[at] &&
+           strchr(" \t\r\n\f", probe->head[at]))
         at++;
     return at;
 }
@@ -26,8 +27,8 @@ static size_t text_start(const struct nwi_probe *probe)
     return skip_space(probe, mark ? 3 : 0);
 }
 
-/* A whole head of well-formed UTF-8 without control characters is a text. The last character
- * may be cut by the end of the head. */
+/* A whole head of well-formed UTF-8 without control characters is a text. The last
+ * character may be cut by the end of the head. */
 static bool is_text(const struct nwi_probe *probe)
 {
     size_t at = 0;
@@ -64,8 +65,8 @@ bool nwi_probe_is_json(const struct nwi_probe *probe)
 
 static bool is_html(const struct nwi_probe *probe)
 {
-    static const char *const tags[] = {"<!doctype html", "<html", "<head", "<body", "<title",
-                                       "<!--"};
+    static const char *const tags[] = {"<!doctype html", "<html",  "<head",
+                                       "<body",          "<title", "<!--"};
     for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++) {
         if (text_begins(probe, tags[i]))
             return true;
@@ -86,8 +87,15 @@ static bool is_json(const struct nwi_probe *probe)
 /* Protocol 0: "(dp0", "(lp0" or a global, a line each. */
 static bool is_text_pickle(const struct nwi_probe *probe)
 {
-    static const char *const openers[] = {"(dp", "(lp", "(ip", "ccopy_reg\n", "c__builtin__\n",
-                                          "ccollections\n", "cposix\n", "cos\n", "cbuiltins\n",
+    static const char *const openers[] = {"(dp",
+                                          "(lp",
+                                          "(ip",
+                                          "ccopy_reg\n",
+                                          "c__builtin__\n",
+                                          "ccollections\n",
+                                          "cposix\n",
+                                          "cos\n",
+                                          "cbuiltins\n",
                                           "ctorch"};
     if (!is_text(probe))
         return false;
@@ -113,8 +121,8 @@ static const struct {
     const char *label;
     bool (*probe)(const struct nwi_probe *probe);
 } texts[] = {
-    {"HTML text", is_html},           {"XML text", is_xml},
-    {"JSON text", is_json},           {"a text pickle (protocol 0)", is_text_pickle},
+    {"HTML text", is_html},  {"XML text", is_xml},
+    {"JSON text", is_json},  {"a text pickle (protocol 0)", is_text_pickle},
     {"plain text", is_text},
 };
 
@@ -142,10 +150,11 @@ static bool describe_lfs(const struct nwi_probe *probe, char *message, size_t si
         !text_begins(probe, "version https://hawser"))
         return false;
     if (lfs_size(probe, &real))
-        (void)snprintf(message, size,
-                       "a git-lfs pointer, not the file itself: the real object has %" PRIu64
-                       " bytes, this file %" PRIu64 "; fetch it with git lfs pull",
-                       real, probe->total);
+        (void)snprintf(
+            message, size,
+            "a git-lfs pointer, not the file itself: the real object has %" PRIu64
+            " bytes, this file %" PRIu64 "; fetch it with git lfs pull",
+            real, probe->total);
     else
         (void)snprintf(message, size,
                        "a git-lfs pointer of %" PRIu64
@@ -159,12 +168,14 @@ static bool describe_text(const struct nwi_probe *probe, char *message, size_t s
     char line[272]; /* 60 characters of at most 4 bytes */
     size_t start = text_start(probe);
     size_t end = start;
-    while (end < probe->head_size && probe->head[end] != '\n' && probe->head[end] != '\r')
+    while (end < probe->head_size && probe->head[end] != '\n' &&
+           probe->head[end] != '\r')
         end++;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (!texts[i].probe(probe))
             continue;
-        nwi_quote(line, sizeof line, (const char *)probe->head + start, end - start, 60);
+        nwi_quote(line, sizeof line, (const char *)probe->head + start, end - start,
+                  60);
         (void)snprintf(message, size, "%s, not a checkpoint: it begins with \"%s\"",
                        texts[i].label, line);
         return true;
@@ -209,10 +220,14 @@ static const struct magic magics[] = {
     {"a WebP image", "WEBP", 4, 8, false},
     {"a video", "ftyp", 4, 4, false},
     {"a PDF document", "%PDF-", 5, 0, false},
-    {"a program (ELF)", "\x7f" "ELF", 4, 0, false},
+    {"a program (ELF)",
+     "\x7f"
+     "ELF",
+     4, 0, false},
     {"a program (Windows)", "MZ\x90", 3, 0, false},
     {"a SQLite database", "SQLite format 3", 15, 0, false},
-    {"an AppleDouble file, which goes with the real one", "\x00\x05\x16\x07", 4, 0, false},
+    {"an AppleDouble file, which goes with the real one", "\x00\x05\x16\x07", 4, 0,
+     false},
     {"UTF-8 text", "\xef\xbb\xbf", 3, 0, false},
 };
 
@@ -254,7 +269,8 @@ static bool describe_binary(const struct nwi_probe *probe, char *message, size_t
     if (is_utf16(probe))
         return describe(message, size, "UTF-16 text", false);
     if (is_zero(probe))
-        return describe(message, size, "nothing but zero bytes, a download that was not filled",
+        return describe(message, size,
+                        "nothing but zero bytes, a download that was not filled",
                         false);
     return false;
 }

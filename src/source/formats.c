@@ -11,11 +11,12 @@
 #include "source/recognised.h"
 #include "source/safetensors.h"
 
-/* GGUF before safetensors, because its 123rd tensor count looks like a brace; safetensors
- * before pickles, because a header of 640 bytes looks like one. */
+/* GGUF before safetensors, because its 123rd tensor count looks like a brace;
+ * safetensors before pickles, because a header of 640 bytes looks like one. */
 const struct nwi_format *const nwi_formats[] = {
-    &nwi_format_gguf,         &nwi_format_safetensors, &nwi_format_dduf,
-    &nwi_format_torch_zip,    &nwi_format_torch_legacy, &nwi_format_torch_tar,
+    &nwi_format_gguf,         &nwi_format_safetensors,
+    &nwi_format_dduf,         &nwi_format_torch_zip,
+    &nwi_format_torch_legacy, &nwi_format_torch_tar,
     &nwi_format_flashpack,    NULL,
 };
 
@@ -28,7 +29,8 @@ struct ends {
     uint8_t tail[NWI_PROBE_BYTES];
 };
 
-static int read_ends(const struct nwi_file *file, struct ends *ends, struct nw_error *err)
+static int read_ends(const struct nwi_file *file, struct ends *ends,
+                     struct nw_error *err)
 {
     uint64_t total = file->identity.size;
     size_t size = (size_t)nwi_min(total, NWI_PROBE_BYTES);
@@ -45,11 +47,12 @@ static const struct nwi_format *find_format(const struct nwi_probe *probe)
     return *row;
 }
 
-/* "safetensors" for "x/model.safetensors"; NULL if the name has no suffix of one of ours. */
+/* "safetensors" for "x/model.safetensors"; NULL if the name has no suffix of one of
+ * ours. */
 static const char *claimed_suffix(const char *path)
 {
-    static const char *const suffixes[] = {".safetensors", ".gguf", ".ckpt", ".bin", ".pt",
-                                           ".pth",         ".dduf", ".flashpack"};
+    static const char *const suffixes[] = {
+        ".safetensors", ".gguf", ".ckpt", ".bin", ".pt", ".pth", ".dduf", ".flashpack"};
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
         if (nwi_ends_with(path, suffixes[i]))
             return suffixes[i] + 1;
@@ -85,7 +88,8 @@ static int fail_unsupported(struct nwi_builder *b, const struct nwi_place *place
                                claimed ? ", " : "", format->label);
 }
 
-static int parse_as(struct nwi_builder *b, uint32_t row, const struct nwi_format *format)
+static int parse_as(struct nwi_builder *b, uint32_t row,
+                    const struct nwi_format *format)
 {
     struct nwi_source_file *file = nwi_builder_file(b, row);
     const char *claimed = wrong_suffix(format, file->info.path);
@@ -100,7 +104,8 @@ static int parse_as(struct nwi_builder *b, uint32_t row, const struct nwi_format
     return format->parse(b, row);
 }
 
-/* Bytes that nothing claims: if a safetensors reader could tell what is wrong, it shall. */
+/* Bytes that nothing claims: if a safetensors reader could tell what is wrong, it
+ * shall. */
 static bool may_be_safetensors(const struct nwi_probe *probe, const char *path)
 {
     bool small = probe->head[5] == 0 && probe->head[6] == 0 && probe->head[7] == 0;
@@ -133,7 +138,8 @@ int nwi_container_parse(struct nwi_builder *b, uint32_t row)
     if (total < SHORTEST_FILE) {
         struct nwi_place place = {.file = file->info.path, .offset = total};
         return nwi_builder_problem(b, &place, NW_E_TRUNCATED,
-                                   "%" PRIu64 " bytes are too short for any format", total);
+                                   "%" PRIu64 " bytes are too short for any format",
+                                   total);
     }
     nwi_error_clear(&failure);
     if (read_ends(file->file, &ends, &failure) != NW_OK)

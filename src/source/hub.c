@@ -8,7 +8,7 @@
 #include "source/index.h"
 
 #define COMMIT_DIGITS 40
-#define REF_LIMIT 4096 /* bytes; a ref is one commit */
+#define REF_LIMIT     4096 /* bytes; a ref is one commit */
 
 static char *join(struct nwi_builder *b, const char *folder, const char *name)
 {
@@ -23,12 +23,14 @@ static bool is_folder(struct nwi_builder *b, const char *folder, const char *nam
 
 bool nwi_hub_is_entry(struct nwi_builder *b, const char *path)
 {
-    return nwi_starts_with(nwi_path_base(path), "models--") && is_folder(b, path, "snapshots");
+    return nwi_starts_with(nwi_path_base(path), "models--") &&
+           is_folder(b, path, "snapshots");
 }
 
 static bool is_commit(const char *text)
 {
-    return strspn(text, "0123456789abcdef") == COMMIT_DIGITS && strlen(text) == COMMIT_DIGITS;
+    return strspn(text, "0123456789abcdef") == COMMIT_DIGITS &&
+           strlen(text) == COMMIT_DIGITS;
 }
 
 static bool is_space(char c)
@@ -37,8 +39,8 @@ static bool is_space(char c)
 }
 
 /* "main, v2" of refs, or the commits of snapshots, for a message. */
-static void list_folder(struct nwi_builder *b, const char *entry, const char *name, char *out,
-                        size_t size)
+static void list_folder(struct nwi_builder *b, const char *entry, const char *name,
+                        char *out, size_t size)
 {
     char **names = NULL;
     size_t n = 0;
@@ -50,7 +52,8 @@ static void list_folder(struct nwi_builder *b, const char *entry, const char *na
     if (!path || nwi_folder_list(path, &b->scratch, &names, &n, &ignored) != NW_OK)
         return;
     for (size_t i = 0; i < n && used + strlen(names[i]) + 8 < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", names[i]);
+        used +=
+            (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", names[i]);
 }
 
 static int fail_revision(struct nwi_builder *b, const char *entry, const char *revision)
@@ -59,9 +62,10 @@ static int fail_revision(struct nwi_builder *b, const char *entry, const char *r
     char commits[120];
     list_folder(b, entry, "refs", refs, sizeof refs);
     list_folder(b, entry, "snapshots", commits, sizeof commits);
-    int code = nwi_fail(b->err, NW_E_NOT_FOUND,
-                        "the cache entry has no revision \"%.80s\"; refs: %s; snapshots: %s",
-                        revision, refs[0] ? refs : "none", commits[0] ? commits : "none");
+    int code =
+        nwi_fail(b->err, NW_E_NOT_FOUND,
+                 "the cache entry has no revision \"%.80s\"; refs: %s; snapshots: %s",
+                 revision, refs[0] ? refs : "none", commits[0] ? commits : "none");
     return nwi_error_in_file(b->err, code, entry);
 }
 
@@ -89,7 +93,8 @@ static int read_ref(struct nwi_builder *b, const char *entry, const char *revisi
         *commit = text;
         return NW_OK;
     }
-    int code = nwi_fail(b->err, NW_E_UNSAFE_PATH, "the ref does not hold the name of a commit");
+    int code = nwi_fail(b->err, NW_E_UNSAFE_PATH,
+                        "the ref does not hold the name of a commit");
     return nwi_error_in_file(b->err, code, path);
 }
 
@@ -108,9 +113,10 @@ int nwi_hub_snapshot(struct nwi_builder *b, const char *entry, const char **snap
     *snapshot = path;
     if (nwi_path_kind(path) == NWI_PATH_FOLDER)
         return NW_OK;
-    int code = nwi_fail(b->err, NW_E_NOT_FOUND,
-                        "revision \"%.80s\" is commit %.80s, whose snapshot is not in the cache",
-                        revision, commit);
+    int code = nwi_fail(
+        b->err, NW_E_NOT_FOUND,
+        "revision \"%.80s\" is commit %.80s, whose snapshot is not in the cache",
+        revision, commit);
     return nwi_error_in_file(b->err, code, entry);
 }
 
@@ -136,8 +142,9 @@ int nwi_hub_find(struct nwi_builder *b, const char *id, const char **entry)
     if (!is_repo_id(id))
         return nwi_fail(b->err, NW_E_NOT_FOUND, "no such file or folder");
     if (!cache)
-        return nwi_fail(b->err, NW_E_NOT_FOUND,
-                        "no such file or folder, and no hub cache was given to look in");
+        return nwi_fail(
+            b->err, NW_E_NOT_FOUND,
+            "no such file or folder, and no hub cache was given to look in");
     const char *slash = strchr(id, '/');
     int org_size = slash ? (int)(slash - id) : 0;
     char *name = nwi_arena_printf(&b->scratch, "models--%.*s%s%s", org_size, id,
@@ -149,6 +156,6 @@ int nwi_hub_find(struct nwi_builder *b, const char *id, const char **entry)
     if (nwi_path_kind(path) == NWI_PATH_FOLDER)
         return NW_OK;
     return nwi_fail(b->err, NW_E_NOT_FOUND,
-                    "no such file or folder, and the hub cache %.200s has no %.120s", cache,
-                    name);
+                    "no such file or folder, and the hub cache %.200s has no %.120s",
+                    cache, name);
 }

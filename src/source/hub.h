@@ -16,8 +16,8 @@
 /* True if the folder is an entry of a hub cache. */
 bool nwi_hub_is_entry(struct nwi_builder *b, const char *path);
 
-/* The snapshot of an entry that options->revision names ("main" if it is NULL), on the scratch
- * arena. NOT_FOUND with what there is instead. */
+/* The snapshot of an entry that options->revision names ("main" if it is NULL), on the
+ * scratch arena. NOT_FOUND with what there is instead. */
 int nwi_hub_snapshot(struct nwi_builder *b, const char *entry, const char **snapshot);
 
 /* The entry of "org/name" in options->cache_dir; NOT_FOUND naming both. */

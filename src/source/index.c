@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Read with the pull reader: a name that is there twice is told from a syntax error, and
- * nothing is built that is not kept. */
+ * Read with the pull reader: a name that is there twice is told from a syntax error,
+ * and nothing is built that is not kept. */
 #include "source/index.h"
 
 #include <inttypes.h>
@@ -13,11 +13,11 @@ struct reader {
     struct nwi_builder *b;
     struct nwi_index *index;
     struct nwi_json json;
-    struct nw_error failure;  /* what the JSON reader says */
-    struct nwi_map shards;    /* name -> row of index->shards */
-    const char *data;         /* [size], on the scratch arena */
+    struct nw_error failure; /* what the JSON reader says */
+    struct nwi_map shards;   /* name -> row of index->shards */
+    const char *data;        /* [size], on the scratch arena */
     size_t size;
-    bool found;               /* there is a weight_map */
+    bool found; /* there is a weight_map */
 };
 
 struct nwi_index_shard *nwi_index_shard(const struct nwi_index *index, size_t row)
@@ -40,20 +40,24 @@ void nwi_index_release(struct nwi_index *index, struct nwi_memory *memory)
 /* Backslashes separate paths on other systems: a shard there could be a way out. */
 bool nwi_index_name_is_safe(const char *name, size_t size)
 {
-    bool dots = (size == 1 && name[0] == '.') || (size == 2 && memcmp(name, "..", 2) == 0);
+    bool dots =
+        (size == 1 && name[0] == '.') || (size == 2 && memcmp(name, "..", 2) == 0);
     if (size == 0 || dots)
         return false;
-    return !memchr(name, '/', size) && !memchr(name, '\\', size) && !memchr(name, '\0', size);
+    return !memchr(name, '/', size) && !memchr(name, '\\', size) &&
+           !memchr(name, '\0', size);
 }
 
 /* ---- reading ---- */
 
 static bool token_is(const struct reader *r, const char *word)
 {
-    return r->json.text_size == strlen(word) && memcmp(r->json.text, word, strlen(word)) == 0;
+    return r->json.text_size == strlen(word) &&
+           memcmp(r->json.text, word, strlen(word)) == 0;
 }
 
-static struct nwi_place place_at(const struct reader *r, const char *tensor, size_t size)
+static struct nwi_place place_at(const struct reader *r, const char *tensor,
+                                 size_t size)
 {
     return (struct nwi_place){.file = r->index->path,
                               .tensor = tensor,
@@ -66,14 +70,16 @@ static int fail_unsafe(struct reader *r, const struct nwi_index_entry *entry)
     char shown[128];
     struct nwi_place place = place_at(r, entry->name, entry->name_size);
     nwi_quote(shown, sizeof shown, r->json.text, r->json.text_size, 80);
-    return nwi_builder_problem(r->b, &place, NW_E_UNSAFE_PATH,
-                               "the index names the shard \"%s\", which is no plain file name "
-                               "but contains a path separator or a parent-directory reference",
-                               shown);
+    return nwi_builder_problem(
+        r->b, &place, NW_E_UNSAFE_PATH,
+        "the index names the shard \"%s\", which is no plain file name "
+        "but contains a path separator or a parent-directory reference",
+        shown);
 }
 
 /* The shard whose name was just read becomes a row. */
-static int add_shard(struct reader *r, const struct nwi_index_entry *entry, uint32_t row)
+static int add_shard(struct reader *r, const struct nwi_index_entry *entry,
+                     uint32_t row)
 {
     struct nwi_index_shard *shard = nwi_vector_add(&r->index->shards, r->b->memory);
     char *name = nwi_arena_copy(&r->b->scratch, r->json.text, r->json.text_size);
@@ -93,7 +99,8 @@ static int take_shard(struct reader *r, struct nwi_index_entry *entry)
 {
     uint32_t row = (uint32_t)r->index->shards.n;
     uint32_t existing = NWI_MAP_NONE;
-    if (nwi_map_add(&r->shards, r->json.text, r->json.text_size, row, &existing) != NW_OK)
+    if (nwi_map_add(&r->shards, r->json.text, r->json.text_size, row, &existing) !=
+        NW_OK)
         return nwi_builder_nomem(r->b, r->json.text_size);
     entry->shard = existing == NWI_MAP_NONE ? row : existing;
     if (existing == NWI_MAP_NONE)
@@ -118,7 +125,8 @@ static int read_entry(struct reader *r)
     uint32_t existing = NWI_MAP_NONE;
     struct nwi_index_entry entry = {.name = r->json.text,
                                     .name_size = (uint32_t)r->json.text_size};
-    if (nwi_map_add(&r->index->names, entry.name, entry.name_size, row, &existing) != NW_OK)
+    if (nwi_map_add(&r->index->names, entry.name, entry.name_size, row, &existing) !=
+        NW_OK)
         return nwi_builder_nomem(r->b, entry.name_size);
     if (existing != NWI_MAP_NONE)
         NWI_TRY(fail_duplicate(r));
@@ -188,10 +196,12 @@ static int read_key(struct reader *r)
 static int read_json(struct reader *r)
 {
     enum nwi_json_token token = NWI_JSON_END;
-    nwi_json_init(&r->json, r->data, r->size, 0, NW_E_BAD_HEADER, &r->b->scratch, &r->failure);
+    nwi_json_init(&r->json, r->data, r->size, 0, NW_E_BAD_HEADER, &r->b->scratch,
+                  &r->failure);
     NWI_TRY(nwi_json_next(&r->json, &token));
     if (token != NWI_JSON_OBJECT_BEGIN)
-        return nwi_fail_at(&r->failure, NW_E_BAD_HEADER, 0, "the index is not a JSON object");
+        return nwi_fail_at(&r->failure, NW_E_BAD_HEADER, 0,
+                           "the index is not a JSON object");
     NWI_TRY(nwi_json_next(&r->json, &token));
     while (token == NWI_JSON_KEY) {
         NWI_TRY(read_key(r));
@@ -238,7 +248,8 @@ static int sort_shards(struct nwi_builder *b, struct nwi_index *index)
         nwi_free(b->memory, spare, size);
         return nwi_builder_nomem(b, size);
     }
-    nwi_sort(index->shards.items, spare, n, sizeof(struct nwi_index_shard), compare_shards);
+    nwi_sort(index->shards.items, spare, n, sizeof(struct nwi_index_shard),
+             compare_shards);
     nwi_free(b->memory, spare, size);
     for (size_t i = 0; i < n; i++)
         new_row[nwi_index_shard(index, i)->row] = (uint32_t)i;
@@ -277,13 +288,14 @@ int nwi_index_read(struct nwi_builder *b, const struct nwi_file *file, const cha
 uint32_t nwi_index_file(const struct nwi_index *index, const char *name, size_t size)
 {
     uint32_t row = nwi_map_find(&index->names, name, size);
-    return row == NWI_MAP_NONE ? NW_NONE
-                               : nwi_index_shard(index, entry_of(index, row)->shard)->file;
+    return row == NWI_MAP_NONE
+               ? NW_NONE
+               : nwi_index_shard(index, entry_of(index, row)->shard)->file;
 }
 
 /* A problem, or a note where the shards are to be believed. */
-static int mismatch(struct nwi_builder *b, const struct nwi_place *place, const char *what,
-                    const char *shard)
+static int mismatch(struct nwi_builder *b, const struct nwi_place *place,
+                    const char *what, const char *shard)
 {
     if (b->options->tolerate & NW_TOLERATE_INDEX)
         return nwi_builder_note(b, place, NW_E_INDEX_MISMATCH, "%s %s", what, shard);
@@ -304,7 +316,8 @@ static int compare_entry(struct nwi_builder *b, const struct nwi_index *index,
         return NW_OK;
     uint32_t row = nwi_map_find(&component->names, entry->name, entry->name_size);
     if (row == NWI_MAP_NONE)
-        return mismatch(b, &place, "the index names a tensor that is not in", shard->name);
+        return mismatch(b, &place, "the index names a tensor that is not in",
+                        shard->name);
     if (tensors[row].file == shard->file)
         return NW_OK;
     return mismatch(b, &place, "the tensor is not where the index says, but in",
@@ -322,7 +335,8 @@ static int compare_total(struct nwi_builder *b, const struct nwi_index *index)
     if (!index->has_total_size || index->total_size == component->info.nbytes)
         return NW_OK;
     return nwi_builder_note(b, &place, NW_E_INDEX_MISMATCH,
-                            "the index states %" PRIu64 " bytes, the tensors have %" PRIu64,
+                            "the index states %" PRIu64
+                            " bytes, the tensors have %" PRIu64,
                             index->total_size, component->info.nbytes);
 }
 
@@ -338,7 +352,8 @@ int nwi_index_compare(struct nwi_builder *b, const struct nwi_index *index)
                                   .tensor = tensor->name,
                                   .tensor_size = tensor->name_size,
                                   .offset = tensor->offset};
-        if (nwi_map_find(&index->names, tensor->name, tensor->name_size) == NWI_MAP_NONE)
+        if (nwi_map_find(&index->names, tensor->name, tensor->name_size) ==
+            NWI_MAP_NONE)
             NWI_TRY(mismatch(b, &place, "the index does not name this tensor of",
                              file->info.name));
     }

@@ -6,20 +6,29 @@
 
 #include "base/text.h"
 
-static const char *const stems[] = {"diffusion_pytorch_model", "model", "pytorch_model"};
+static const char *const stems[] = {"diffusion_pytorch_model", "model",
+                                    "pytorch_model"};
 
 static const struct {
     const char *suffix;
     enum nwi_name_type type;
 } suffixes[] = {
-    {".safetensors", NWI_TYPE_SAFETENSORS}, {".bin", NWI_TYPE_BIN},
-    {".ckpt", NWI_TYPE_LOOSE},              {".pt", NWI_TYPE_LOOSE},
-    {".pth", NWI_TYPE_LOOSE},               {".gguf", NWI_TYPE_LOOSE},
-    {".flashpack", NWI_TYPE_LOOSE},         {".dduf", NWI_TYPE_LOOSE},
-    {".msgpack", NWI_TYPE_FOREIGN},         {".h5", NWI_TYPE_FOREIGN},
-    {".onnx", NWI_TYPE_FOREIGN},            {".onnx_data", NWI_TYPE_FOREIGN},
-    {".pb", NWI_TYPE_FOREIGN},              {".tflite", NWI_TYPE_FOREIGN},
-    {".npz", NWI_TYPE_FOREIGN},             {".ot", NWI_TYPE_FOREIGN},
+    {".safetensors", NWI_TYPE_SAFETENSORS},
+    {".bin", NWI_TYPE_BIN},
+    {".ckpt", NWI_TYPE_LOOSE},
+    {".pt", NWI_TYPE_LOOSE},
+    {".pth", NWI_TYPE_LOOSE},
+    {".gguf", NWI_TYPE_LOOSE},
+    {".flashpack", NWI_TYPE_LOOSE},
+    {".dduf", NWI_TYPE_LOOSE},
+    {".msgpack", NWI_TYPE_FOREIGN},
+    {".h5", NWI_TYPE_FOREIGN},
+    {".onnx", NWI_TYPE_FOREIGN},
+    {".onnx_data", NWI_TYPE_FOREIGN},
+    {".pb", NWI_TYPE_FOREIGN},
+    {".tflite", NWI_TYPE_FOREIGN},
+    {".npz", NWI_TYPE_FOREIGN},
+    {".ot", NWI_TYPE_FOREIGN},
 };
 
 #define N_SUFFIXES (sizeof suffixes / sizeof suffixes[0])
@@ -45,7 +54,8 @@ static bool strip(const char *text, size_t *size, const char *end)
 }
 
 /* Takes the last piece after a dot off; false if there is none. */
-static bool strip_piece(const char *text, size_t *size, const char **piece, size_t *piece_size)
+static bool strip_piece(const char *text, size_t *size, const char **piece,
+                        size_t *piece_size)
 {
     for (size_t i = *size; i-- > 0;) {
         if (text[i] != '.')
@@ -92,12 +102,14 @@ static bool strip_shard(struct nwi_weight_name *name, size_t *size)
 
 static bool is_variant_word(const char *text, size_t size)
 {
-    bool letter = (text[0] >= 'a' && text[0] <= 'z') || (text[0] >= 'A' && text[0] <= 'Z');
+    bool letter =
+        (text[0] >= 'a' && text[0] <= 'z') || (text[0] >= 'A' && text[0] <= 'Z');
     return letter && size <= 16;
 }
 
-/* Tells the stem from the variant that may follow it. A usual stem is known; of another one
- * the last piece is taken for a variant if it looks like a word (not the "0" of "xl_1.0"). */
+/* Tells the stem from the variant that may follow it. A usual stem is known; of another
+ * one the last piece is taken for a variant if it looks like a word (not the "0" of
+ * "xl_1.0"). */
 static void split_stem(struct nwi_weight_name *name, size_t size)
 {
     const char *text = name->name;
@@ -119,8 +131,8 @@ static void split_stem(struct nwi_weight_name *name, size_t size)
     }
     const char *piece = NULL;
     size_t piece_size = 0;
-    if (name->variant_size == 0 && strip_piece(text, &size, &piece, &piece_size) && size > 0 &&
-        is_variant_word(piece, piece_size)) {
+    if (name->variant_size == 0 && strip_piece(text, &size, &piece, &piece_size) &&
+        size > 0 && is_variant_word(piece, piece_size)) {
         name->stem_size = size;
         name->variant = piece;
         name->variant_size = piece_size;
@@ -174,7 +186,8 @@ static bool parse_weights(struct nwi_weight_name *name)
         size_t before = size;
         const char *piece = NULL;
         size_t piece_size = 0;
-        if (strip_piece(text, &before, &piece, &piece_size) && strip_shard(name, &before)) {
+        if (strip_piece(text, &before, &piece, &piece_size) &&
+            strip_shard(name, &before)) {
             size = before;
             name->variant = piece;
             name->variant_size = piece_size;

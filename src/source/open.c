@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a path is: a file, an index, a model folder, a pipeline folder, a hub cache entry, or
- * the id of one in a cache. */
+ * What a path is: a file, an index, a model folder, a pipeline folder, a hub cache
+ * entry, or the id of one in a cache. */
 #include <string.h>
 
 #include "base/arith.h"
@@ -11,7 +11,8 @@
 #include "source/names.h"
 #include "source/pipeline.h"
 
-static int fail_path(struct nwi_builder *b, int code, const char *path, const char *message)
+static int fail_path(struct nwi_builder *b, int code, const char *path,
+                     const char *message)
 {
     (void)nwi_fail(b->err, code, "%s", message);
     return nwi_error_in_file(b->err, code, path);
@@ -20,8 +21,9 @@ static int fail_path(struct nwi_builder *b, int code, const char *path, const ch
 /* ---- one container ---- */
 
 /* Takes `file` over. */
-static int open_container(struct nwi_builder *b, struct nwi_file *file, const char *path,
-                          const char *stem, struct nwi_component *component)
+static int open_container(struct nwi_builder *b, struct nwi_file *file,
+                          const char *path, const char *stem,
+                          struct nwi_component *component)
 {
     uint32_t row = 0;
     component->info.name = "";
@@ -48,7 +50,8 @@ static const char *stem_of(struct nwi_builder *b, const char *path)
 }
 
 /* Takes `file` over. */
-static int open_weights_file(struct nwi_builder *b, struct nwi_file *file, const char *path)
+static int open_weights_file(struct nwi_builder *b, struct nwi_file *file,
+                             const char *path)
 {
     struct nwi_scope scope;
     struct nwi_component component = {0};
@@ -62,13 +65,15 @@ static int open_weights_file(struct nwi_builder *b, struct nwi_file *file, const
     }
     NWI_TRY(open_container(b, file, path, stem, &component));
     /* A model's config lies beside it; that of something else does no harm. */
-    return nwi_config_read(b, &scope, folder, "config.json", false, nwi_builder_component(b));
+    return nwi_config_read(b, &scope, folder, "config.json", false,
+                           nwi_builder_component(b));
 }
 
 /* ---- folders ---- */
 
 static int open_model(struct nwi_builder *b, const struct nwi_scope *scope,
-                      const struct nwi_folder *folder, const struct nwi_weight_name *lead)
+                      const struct nwi_folder *folder,
+                      const struct nwi_weight_name *lead)
 {
     struct nwi_component component = {.info.name = "", .names.memory = b->memory};
     NWI_TRY(nwi_folder_variants(b, folder));
@@ -81,13 +86,15 @@ static int open_model(struct nwi_builder *b, const struct nwi_scope *scope,
 
 static int fail_component(struct nwi_builder *b, const char *path)
 {
-    int code = nwi_fail(b->err, NW_E_NOT_FOUND,
-                        "no component \"%.80s\": this is a single model, no pipeline folder",
-                        b->options->component);
+    int code =
+        nwi_fail(b->err, NW_E_NOT_FOUND,
+                 "no component \"%.80s\": this is a single model, no pipeline folder",
+                 b->options->component);
     return nwi_error_in_file(b->err, code, path);
 }
 
-static int open_folder(struct nwi_builder *b, const struct nwi_scope *scope, const char *path)
+static int open_folder(struct nwi_builder *b, const struct nwi_scope *scope,
+                       const char *path)
 {
     struct nwi_folder folder;
     bool taken = false;
@@ -119,7 +126,8 @@ static int open_folder_path(struct nwi_builder *b, const char *path)
         return nwi_builder_nomem(b, strlen(path) + strlen(subfolder));
     NWI_TRY(nwi_scope_reach(b, &scope, below, &reach, NULL));
     if (reach == NWI_REACH_OUTSIDE)
-        return fail_path(b, NW_E_UNSAFE_PATH, below, "the subfolder leads out of the folder");
+        return fail_path(b, NW_E_UNSAFE_PATH, below,
+                         "the subfolder leads out of the folder");
     if (reach != NWI_REACH_FOLDER)
         return fail_path(b, NW_E_NOT_FOUND, below, "no such subfolder");
     return open_folder(b, &scope, below);
@@ -175,9 +183,10 @@ static bool is_named(const char *path, const char *name)
     return strcmp(nwi_path_base(path), name) == 0;
 }
 
-/* *other is set if the file is JSON that stands for a folder or a set: then it was opened. */
-static int open_json(struct nwi_builder *b, const struct nwi_probe *probe, const char *path,
-                     bool *other)
+/* *other is set if the file is JSON that stands for a folder or a set: then it was
+ * opened. */
+static int open_json(struct nwi_builder *b, const struct nwi_probe *probe,
+                     const char *path, bool *other)
 {
     *other = true;
     if (is_named(path, "config.json") || is_named(path, "model_index.json")) {
@@ -197,7 +206,8 @@ static int open_file_path(struct nwi_builder *b, const char *path)
     uint8_t head[NWI_PROBE_BYTES];
     bool other = false;
     if (b->options->subfolder && b->options->subfolder[0])
-        return fail_path(b, NW_E_ARG, path, "a subfolder was given, but the path is a file");
+        return fail_path(b, NW_E_ARG, path,
+                         "a subfolder was given, but the path is a file");
     NWI_TRY(nwi_file_open(path, false, b->memory, &file, b->err));
     int code = read_head(file, head, &probe, b->err);
     if (code == NW_OK && nwi_probe_is_json(&probe))
@@ -216,7 +226,8 @@ static int open_id(struct nwi_builder *b, const char *id)
 {
     const char *entry = NULL;
     int code = nwi_hub_find(b, id, &entry);
-    return code == NW_OK ? open_folder_path(b, entry) : nwi_error_in_file(b->err, code, id);
+    return code == NW_OK ? open_folder_path(b, entry)
+                         : nwi_error_in_file(b->err, code, id);
 }
 
 static int open_any(struct nwi_builder *b, const char *path)
@@ -264,7 +275,8 @@ int nwi_open_path(const char *path, const struct nw_open_options *options,
 }
 
 int nwi_open_file(struct nwi_file *file, const struct nw_open_options *options,
-                  struct nwi_memory *memory, struct nw_checkpoint **out, struct nw_error *err)
+                  struct nwi_memory *memory, struct nw_checkpoint **out,
+                  struct nw_error *err)
 {
     struct nwi_builder b = {0};
     struct nwi_component component = {0};

@@ -60,9 +60,10 @@ static int take_part(struct pipeline *p, struct part *part, enum nwi_reach *reac
     if (*reach == NWI_REACH_OUTSIDE && nwi_path_kind(path) == NWI_PATH_FOLDER &&
         is_wanted(p, part->name)) {
         struct nwi_place place = {.file = path, .offset = NW_OFFSET_NONE};
-        return nwi_builder_problem(b, &place, NW_E_UNSAFE_PATH,
-                                   "the folder of a component is a link that leads out of the "
-                                   "pipeline; follow_links (--follow-links) accepts it");
+        return nwi_builder_problem(
+            b, &place, NW_E_UNSAFE_PATH,
+            "the folder of a component is a link that leads out of the "
+            "pipeline; follow_links (--follow-links) accepts it");
     }
     if (*reach != NWI_REACH_FOLDER)
         return NW_OK;
@@ -75,27 +76,32 @@ static int take_part(struct pipeline *p, struct part *part, enum nwi_reach *reac
 static int note_absent(struct pipeline *p, const char *path, const char *name)
 {
     struct nwi_place place = {.file = path, .offset = NW_OFFSET_NONE};
-    return nwi_builder_note(p->b, &place, NW_E_NOT_FOUND,
-                            "the component %.80s is listed, but its folder is not there", name);
+    return nwi_builder_note(
+        p->b, &place, NW_E_NOT_FOUND,
+        "the component %.80s is listed, but its folder is not there", name);
 }
 
 /* "unet": ["diffusers", "UNet2DConditionModel"]; everything else is a setting. */
-static int read_row(struct pipeline *p, const char *path, const struct nwi_json_value *value)
+static int read_row(struct pipeline *p, const char *path,
+                    const struct nwi_json_value *value)
 {
     struct nwi_builder *b = p->b;
     enum nwi_reach reach = NWI_REACH_ABSENT;
     const struct nwi_json_value *library = value->first;
-    if (value->key[0] == '_' || value->kind != NWI_JSON_IS_ARRAY || value->n_children != 2 ||
-        !nwi_json_string(library) || !nwi_json_string(library->next))
+    if (value->key[0] == '_' || value->kind != NWI_JSON_IS_ARRAY ||
+        value->n_children != 2 || !nwi_json_string(library) ||
+        !nwi_json_string(library->next))
         return NW_OK;
     struct nwi_place place = {.file = path, .offset = value->offset};
     if (!nwi_index_name_is_safe(value->key, value->key_size))
-        return nwi_builder_problem(b, &place, NW_E_UNSAFE_PATH,
-                                   "a component is named by a path, which is no plain name");
+        return nwi_builder_problem(
+            b, &place, NW_E_UNSAFE_PATH,
+            "a component is named by a path, which is no plain name");
     struct part part = {
         .name = nwi_arena_copy(b->arena, value->key, value->key_size),
         .library = nwi_arena_copy(b->arena, library->text, library->text_size),
-        .klass = nwi_arena_copy(b->arena, library->next->text, library->next->text_size)};
+        .klass =
+            nwi_arena_copy(b->arena, library->next->text, library->next->text_size)};
     if (!part.name || !part.library || !part.klass)
         return nwi_builder_nomem(b, value->key_size);
     NWI_TRY(take_part(p, &part, &reach));
@@ -104,13 +110,14 @@ static int read_row(struct pipeline *p, const char *path, const struct nwi_json_
                : NW_OK;
 }
 
-static int parse_index(struct pipeline *p, const char *path, const char *text, size_t size)
+static int parse_index(struct pipeline *p, const char *path, const char *text,
+                       size_t size)
 {
     struct nw_error failure;
     struct nwi_json_value *index = NULL;
     nwi_error_clear(&failure);
-    int code =
-        nwi_json_parse(text, size, 0, NW_E_BAD_CONFIG, &p->b->scratch, &index, &failure);
+    int code = nwi_json_parse(text, size, 0, NW_E_BAD_CONFIG, &p->b->scratch, &index,
+                              &failure);
     if (code == NW_OK && index->kind != NWI_JSON_IS_OBJECT)
         code = nwi_fail_at(&failure, NW_E_BAD_CONFIG, 0,
                            "model_index.json is not a JSON object");
@@ -200,12 +207,13 @@ static int fail_component(struct pipeline *p)
     for (size_t i = 0; i < p->parts.n; i++) {
         const char *name = part_of(p, i)->name;
         if (used + strlen(name) + 8 < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "",
-                                     name);
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                     used ? ", " : "", name);
     }
-    int code = nwi_fail(p->b->err, NW_E_NOT_FOUND,
-                        "the pipeline has no weights for the component \"%.80s\"; there are: %s",
-                        p->b->options->component, list);
+    int code = nwi_fail(
+        p->b->err, NW_E_NOT_FOUND,
+        "the pipeline has no weights for the component \"%.80s\"; there are: %s",
+        p->b->options->component, list);
     return nwi_error_in_file(p->b->err, code, p->root->path);
 }
 
@@ -261,8 +269,8 @@ static int load_part(struct pipeline *p, const struct part *part)
                        "the variant %.80s is not there, the default is taken",
                        b->options->variant);
     NWI_TRY(nwi_config_read(b, p->scope, part->folder.path, config, true, &component));
-    NWI_TRY(nwi_folder_load(b, p->scope, &part->folder, part->lead, remark[0] ? remark : NULL,
-                            &component));
+    NWI_TRY(nwi_folder_load(b, p->scope, &part->folder, part->lead,
+                            remark[0] ? remark : NULL, &component));
     NWI_TRY(nwi_folder_ignore(b, p->scope, &part->folder, part->lead));
     return nwi_folder_others(b, p->scope, &part->folder, nwi_builder_component_row(b));
 }

@@ -5,10 +5,10 @@
 
 #include "source/builder.h"
 
-/* Marks weights and companions of the packed checkpoint (scheme, companion_of, quantised) and
- * lists the schemes. Reads the few bytes of comfy_quant tensors, which are descriptions in
- * JSON: the only tensor bytes that opening reads. Companions without their weight, and scales
- * beside a weight that needs none, are notes. */
+/* Marks weights and companions of the packed checkpoint (scheme, companion_of,
+ * quantised) and lists the schemes. Reads the few bytes of comfy_quant tensors, which
+ * are descriptions in JSON: the only tensor bytes that opening reads. Companions
+ * without their weight, and scales beside a weight that needs none, are notes. */
 int nwi_quantised_recognise(struct nwi_builder *b);
 
 #endif

@@ -29,7 +29,8 @@ static bool is_gguf(const struct nwi_probe *probe)
 const struct nwi_format nwi_format_gguf = {
     .container = "gguf", .label = "GGUF", .suffix = ".gguf", .probe = is_gguf};
 
-/* ---- zip: names of entries stand in local headers and in the directory at the end ---- */
+/* ---- zip: names of entries stand in local headers and in the directory at the end
+ * ---- */
 
 bool nwi_probe_is_zip(const struct nwi_probe *probe)
 {
@@ -60,13 +61,13 @@ static bool is_dduf(const struct nwi_probe *probe)
 const struct nwi_format nwi_format_dduf = {
     .container = "dduf", .label = "DDUF", .suffix = ".dduf", .probe = is_dduf};
 
-/* ---- torch before 1.6: five pickles one after the other, the first is a magic number; any
- *      other binary pickle counts here too ---- */
+/* ---- torch before 1.6: five pickles one after the other, the first is a magic number;
+ * any other binary pickle counts here too ---- */
 
 static bool is_torch_legacy(const struct nwi_probe *probe)
 {
-    /* PROTO 2 to 5, then an opcode that can begin a pickle: frame, mark, empty containers,
-     * global, long1, text, number. */
+    /* PROTO 2 to 5, then an opcode that can begin a pickle: frame, mark, empty
+     * containers, global, long1, text, number. */
     static const char openers[] = "\x95(}])c\x8a\x8cXKMJGN\x88\x89\x80";
     const uint8_t *head = probe->head;
     return probe->head_size >= 3 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5 &&

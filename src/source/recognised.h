@@ -14,7 +14,8 @@ extern const struct nwi_format nwi_format_flashpack;
 
 bool nwi_probe_is_zip(const struct nwi_probe *probe);
 bool nwi_probe_is_tar(const struct nwi_probe *probe);
-/* True if the text stands near the beginning or the end, where a zip keeps its names. */
+/* True if the text stands near the beginning or the end, where a zip keeps its names.
+ */
 bool nwi_probe_zip_names(const struct nwi_probe *probe, const char *name);
 
 #endif

@@ -5,10 +5,10 @@
  *     N bytes             header: one JSON object in UTF-8, padded with spaces
  *     rest                data: the tensors, row major, little-endian
  *
- * The header maps each tensor name to {"dtype", "shape", "data_offsets": [begin, end)}, offsets
- * counted from the start of the data; "__metadata__" maps strings to strings. Sorted by their
- * offsets the tensors tile the data exactly. Further fields of a tensor are ignored, as the
- * reference reader does. */
+ * The header maps each tensor name to {"dtype", "shape", "data_offsets": [begin, end)},
+ * offsets counted from the start of the data; "__metadata__" maps strings to strings.
+ * Sorted by their offsets the tensors tile the data exactly. Further fields of a tensor
+ * are ignored, as the reference reader does. */
 #include "source/safetensors.h"
 
 #include <inttypes.h>
@@ -25,9 +25,9 @@
 
 struct reader {
     struct nwi_builder *b;
-    uint32_t file;      /* row */
+    uint32_t file; /* row */
     const char *path;
-    char *header;       /* [header_size] */
+    char *header; /* [header_size] */
     size_t header_size;
     struct nwi_json json;
     struct nw_error failure; /* what the JSON reader says */
@@ -37,11 +37,7 @@ struct reader {
     struct nwi_vector offsets; /* uint64_t, likewise */
 };
 
-enum field {
-    FIELD_DTYPE = 1 << 0,
-    FIELD_SHAPE = 1 << 1,
-    FIELD_OFFSETS = 1 << 2
-};
+enum field { FIELD_DTYPE = 1 << 0, FIELD_SHAPE = 1 << 1, FIELD_OFFSETS = 1 << 2 };
 
 static const struct {
     const char *name;
@@ -117,20 +113,22 @@ static int odd_metadata(struct reader *r, enum nwi_json_token token, const char 
     nwi_quote(shown, sizeof shown, key, key_size, 80);
     if (!(r->b->options->tolerate & NW_TOLERATE_METADATA))
         return nwi_builder_problem(r->b, &place, NW_E_BAD_HEADER,
-                                   "the metadata value of \"%s\" is not a string", shown);
-    NWI_TRY(nwi_builder_note(r->b, &place, NW_E_BAD_HEADER,
-                             "the metadata value of \"%s\" is not a string, kept as JSON text",
-                             shown));
+                                   "the metadata value of \"%s\" is not a string",
+                                   shown);
+    NWI_TRY(nwi_builder_note(
+        r->b, &place, NW_E_BAD_HEADER,
+        "the metadata value of \"%s\" is not a string, kept as JSON text", shown));
     return keep_metadata(r, key, key_size, raw, raw_size);
 }
 
-static int duplicate_key(struct reader *r, const char *where, const char *key, size_t size)
+static int duplicate_key(struct reader *r, const char *where, const char *key,
+                         size_t size)
 {
     char shown[128];
     struct nwi_place place = place_of(r, NULL, token_offset(r));
     nwi_quote(shown, sizeof shown, key, size, 80);
-    return nwi_builder_problem(r->b, &place, NW_E_DUPLICATE, "the key \"%s\" is in %s twice",
-                               shown, where);
+    return nwi_builder_problem(r->b, &place, NW_E_DUPLICATE,
+                               "the key \"%s\" is in %s twice", shown, where);
 }
 
 static int read_metadata_value(struct reader *r, struct nwi_map *keys)
@@ -194,8 +192,8 @@ static int odd_number(struct reader *r, struct entry *entry, enum nwi_json_token
     NWI_TRY(nwi_json_raw(&r->json, token, &raw, &raw_size));
     nwi_quote(shown, sizeof shown, raw, raw_size, 40);
     (void)snprintf(message, sizeof message,
-                   "%s holds %s, not a whole number from 0 to 18446744073709551615", what,
-                   shown);
+                   "%s holds %s, not a whole number from 0 to 18446744073709551615",
+                   what, shown);
     r->json.token_at = at;
     return entry->bad ? NW_OK : spoil(r, entry, NW_E_BAD_HEADER, message);
 }
@@ -289,7 +287,8 @@ static void print_shape(const struct nwi_vector *shape, char *out, size_t size)
     const uint64_t *dims = shape->items;
     size_t used = (size_t)snprintf(out, size, "[");
     for (size_t i = 0; i < shape->n && used + 30 < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%" PRIu64, i ? ", " : "", dims[i]);
+        used += (size_t)snprintf(out + used, size - used, "%s%" PRIu64, i ? ", " : "",
+                                 dims[i]);
     (void)snprintf(out + used, size - used, "]");
 }
 
@@ -303,8 +302,8 @@ static int fail_extent(struct reader *r, struct entry *entry, uint64_t nbytes)
     return nwi_builder_problem(r->b, &place, NW_E_BAD_EXTENT,
                                "%.*s %s takes %" PRIu64 " bytes, its offsets %" PRIu64
                                " to %" PRIu64 " hold %" PRIu64,
-                               (int)nwi_min(entry->tag_size, 32), entry->tag, shape, nbytes,
-                               offsets[0], offsets[1], offsets[1] - offsets[0]);
+                               (int)nwi_min(entry->tag_size, 32), entry->tag, shape,
+                               nbytes, offsets[0], offsets[1], offsets[1] - offsets[0]);
 }
 
 /* An unknown type: its extent is what its offsets say. */
@@ -316,8 +315,8 @@ static int odd_dtype(struct reader *r, const struct entry *entry)
     if (r->b->options->tolerate & NW_TOLERATE_DTYPE)
         return nwi_builder_note(r->b, &place, NW_E_UNSUPPORTED_TYPE,
                                 "unknown dtype \"%s\": the tensor is listed only", tag);
-    return nwi_builder_problem(r->b, &place, NW_E_UNSUPPORTED_TYPE, "unknown dtype \"%s\"",
-                               tag);
+    return nwi_builder_problem(r->b, &place, NW_E_UNSUPPORTED_TYPE,
+                               "unknown dtype \"%s\"", tag);
 }
 
 /* Shape, type and offsets agree. */
@@ -332,8 +331,8 @@ static int check_extent(struct reader *r, struct entry *entry, int dtype)
         !nwi_add(offsets[1], LENGTH_BYTES + r->header_size, &end) || end > INT64_MAX) {
         entry->bad = true;
         return nwi_builder_problem(r->b, &place, NW_E_BAD_EXTENT,
-                                   "data_offsets run from %" PRIu64 " to %" PRIu64, offsets[0],
-                                   offsets[1]);
+                                   "data_offsets run from %" PRIu64 " to %" PRIu64,
+                                   offsets[0], offsets[1]);
     }
     if (dtype == NW_DTYPE_UNKNOWN)
         return odd_dtype(r, entry);
@@ -372,17 +371,18 @@ static int add_tensor(struct reader *r, const struct entry *entry, int dtype)
         row.shape = shape;
     }
     if (!row.name || !row.dtype_text || !row.shape)
-        return nwi_builder_nomem(r->b, entry->name_size + r->shape.n * sizeof(uint64_t));
+        return nwi_builder_nomem(r->b,
+                                 entry->name_size + r->shape.n * sizeof(uint64_t));
     return nwi_builder_add_tensor(r->b, &row);
 }
 
-/* Notes what the entry takes of the data, even where it is no good: else each bad tensor
- * would leave a hole as well. */
+/* Notes what the entry takes of the data, even where it is no good: else each bad
+ * tensor would leave a hole as well. */
 static int add_extent(struct reader *r, const struct entry *entry, uint32_t row)
 {
     const uint64_t *offsets = r->offsets.items;
-    if (!(entry->seen & FIELD_OFFSETS) || r->offsets.n != 2 || offsets[0] > offsets[1] ||
-        offsets[1] > INT64_MAX)
+    if (!(entry->seen & FIELD_OFFSETS) || r->offsets.n != 2 ||
+        offsets[0] > offsets[1] || offsets[1] > INT64_MAX)
         return NW_OK;
     struct nwi_extent *extent = nwi_vector_add(&r->extents, r->b->memory);
     if (!extent)
@@ -476,8 +476,10 @@ static int read_length(struct reader *r, const struct nwi_file *file)
         n |= (uint64_t)bytes[i] << (8 * i);
     if (n > INT64_MAX - LENGTH_BYTES)
         return nwi_fail_at(&r->failure, NW_E_BAD_HEADER, 0,
-                           "header length %" PRIu64 " is larger than any file, this one has "
-                           "%" PRIu64 " bytes", n, total);
+                           "header length %" PRIu64
+                           " is larger than any file, this one has "
+                           "%" PRIu64 " bytes",
+                           n, total);
     if (n > total - LENGTH_BYTES)
         return nwi_fail_at(&r->failure, NW_E_TRUNCATED, total,
                            "header ends at %" PRIu64 ", file %" PRIu64 " bytes long",
@@ -485,7 +487,8 @@ static int read_length(struct reader *r, const struct nwi_file *file)
     if (n > limit)
         return nwi_fail_at(&r->failure, NW_E_LIMIT, 0,
                            "header of %" PRIu64 " bytes, the limit is %" PRIu64
-                           "; header_limit (--header-limit) raises it", n, limit);
+                           "; header_limit (--header-limit) raises it",
+                           n, limit);
     r->header_size = (size_t)n;
     return NW_OK;
 }
@@ -539,9 +542,11 @@ static int parse(struct nwi_builder *b, uint32_t file)
 static bool probe(const struct nwi_probe *probe)
 {
     size_t at = LENGTH_BYTES;
-    if (probe->head_size <= LENGTH_BYTES || probe->head[5] || probe->head[6] || probe->head[7])
+    if (probe->head_size <= LENGTH_BYTES || probe->head[5] || probe->head[6] ||
+        probe->head[7])
         return false;
-    while (at < probe->head_size && probe->head[at] && strchr(" \t\r\n", probe->head[at]))
+    while (at < probe->head_size && probe->head[at] &&
+           strchr(" \t\r\n", probe->head[at]))
         at++;
     return at < probe->head_size && probe->head[at] == '{';
 }

@@ -6,7 +6,8 @@
 
 #include "base/text.h"
 
-/* The canonical path, NULL if nothing is there. Tells a refused allocation from that. */
+/* The canonical path, NULL if nothing is there. Tells a refused allocation from that.
+ */
 static int real_path(struct nwi_builder *b, const char *path, const char **real)
 {
     *real = nwi_path_real(path, &b->scratch);
@@ -15,8 +16,8 @@ static int real_path(struct nwi_builder *b, const char *path, const char **real)
     return nwi_builder_nomem(b, strlen(path) + 1);
 }
 
-/* "<cache>/models--org--name" of "<cache>/models--org--name/snapshots/<revision>/...": length
- * of that part, 0 if the path is not in a snapshot. */
+/* "<cache>/models--org--name" of "<cache>/models--org--name/snapshots/<revision>/...":
+ * length of that part, 0 if the path is not in a snapshot. */
 static size_t entry_length(const char *real)
 {
     static const char snapshots[] = "/snapshots/";
@@ -44,7 +45,8 @@ int nwi_scope_init(struct nwi_builder *b, const char *path, struct nwi_scope *sc
     size_t length = entry_length(scope->root);
     if (length == 0)
         return NW_OK;
-    scope->blobs = nwi_arena_printf(&b->scratch, "%.*s/blobs", (int)length, scope->root);
+    scope->blobs =
+        nwi_arena_printf(&b->scratch, "%.*s/blobs", (int)length, scope->root);
     return scope->blobs ? NW_OK : nwi_builder_nomem(b, length);
 }
 
@@ -53,11 +55,12 @@ static bool is_inside(const char *real, const char *folder)
     size_t size = strlen(folder);
     if (size > 0 && folder[size - 1] == '/')
         return strncmp(real, folder, size) == 0;
-    return strncmp(real, folder, size) == 0 && (real[size] == '/' || real[size] == '\0');
+    return strncmp(real, folder, size) == 0 &&
+           (real[size] == '/' || real[size] == '\0');
 }
 
-int nwi_scope_reach(struct nwi_builder *b, const struct nwi_scope *scope, const char *path,
-                    enum nwi_reach *reach, const char **real)
+int nwi_scope_reach(struct nwi_builder *b, const struct nwi_scope *scope,
+                    const char *path, enum nwi_reach *reach, const char **real)
 {
     static const enum nwi_reach reaches[] = {[NWI_PATH_ABSENT] = NWI_REACH_ABSENT,
                                              [NWI_PATH_FILE] = NWI_REACH_FILE,
@@ -86,7 +89,8 @@ static const char *blob_name(const char *real)
     return size == 64 && base[64] == '\0' && in_blobs ? base : NULL;
 }
 
-static int fail_reach(struct nwi_builder *b, const char *path, enum nwi_reach reach, int absent)
+static int fail_reach(struct nwi_builder *b, const char *path, enum nwi_reach reach,
+                      int absent)
 {
     struct nwi_place place = {.file = path, .offset = NW_OFFSET_NONE};
     if (reach == NWI_REACH_OUTSIDE)
@@ -98,8 +102,8 @@ static int fail_reach(struct nwi_builder *b, const char *path, enum nwi_reach re
     return nwi_builder_problem(b, &place, NW_E_WRONG_FORMAT, "not a regular file");
 }
 
-int nwi_scope_open(struct nwi_builder *b, const struct nwi_scope *scope, const char *name,
-                   const char *path, int absent, uint32_t *row)
+int nwi_scope_open(struct nwi_builder *b, const struct nwi_scope *scope,
+                   const char *name, const char *path, int absent, uint32_t *row)
 {
     enum nwi_reach reach = NWI_REACH_ABSENT;
     const char *real = NULL;
@@ -122,8 +126,8 @@ int nwi_scope_open(struct nwi_builder *b, const struct nwi_scope *scope, const c
     return sha256 ? NW_OK : nwi_builder_nomem(b, 65);
 }
 
-int nwi_scope_slurp(struct nwi_builder *b, const struct nwi_scope *scope, const char *path,
-                    uint64_t limit, char **text, size_t *size)
+int nwi_scope_slurp(struct nwi_builder *b, const struct nwi_scope *scope,
+                    const char *path, uint64_t limit, char **text, size_t *size)
 {
     enum nwi_reach reach = NWI_REACH_ABSENT;
     *text = NULL;
@@ -136,4 +140,3 @@ int nwi_scope_slurp(struct nwi_builder *b, const struct nwi_scope *scope, const 
         return nwi_builder_absorb(b, &failure);
     return NW_OK;
 }
-

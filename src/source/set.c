@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Taking a set: its files are checked for being there and inside the folder before the first
- * of them is opened. */
+ * Taking a set: its files are checked for being there and inside the folder before the
+ * first of them is opened. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,8 +20,8 @@ struct set {
 };
 
 /* The path of a file of the folder, and its name in the list of files. */
-static int paths(struct nwi_builder *b, const struct nwi_folder *folder, const char *base,
-                 const char **path, const char **name)
+static int paths(struct nwi_builder *b, const struct nwi_folder *folder,
+                 const char *base, const char **path, const char **name)
 {
     *path = nwi_path_join(&b->scratch, folder->path, base);
     *name = nwi_arena_printf(&b->scratch, "%s%s", folder->prefix, base);
@@ -70,13 +70,15 @@ static void print_rescue(const struct nwi_folder *folder, char *out, size_t size
     if (!temporary)
         return;
     nwi_quote(shown, sizeof shown, temporary, strlen(temporary), 100);
-    (void)snprintf(out, size,
-                   "; an interrupted save lies beside it (%s) and is finished by renaming its "
-                   "files",
-                   shown);
+    (void)snprintf(
+        out, size,
+        "; an interrupted save lies beside it (%s) and is finished by renaming its "
+        "files",
+        shown);
 }
 
-static int fail_missing(struct set *set, const struct nwi_index_shard *shard, const char *path)
+static int fail_missing(struct set *set, const struct nwi_index_shard *shard,
+                        const char *path)
 {
     char rescue[256];
     char tensor[128];
@@ -88,7 +90,8 @@ static int fail_missing(struct set *set, const struct nwi_index_shard *shard, co
     print_rescue(set->folder, rescue, sizeof rescue);
     nwi_quote(tensor, sizeof tensor, shard->tensor, shard->tensor_size, 80);
     if (shard->n_tensors > 1)
-        (void)snprintf(more, sizeof more, " and %" PRIu64 " more", shard->n_tensors - 1);
+        (void)snprintf(more, sizeof more, " and %" PRIu64 " more",
+                       shard->n_tensors - 1);
     return nwi_builder_problem(set->b, &place, NW_E_MISSING_SHARD,
                                "%.80s is not there, which is required according to the "
                                "checkpoint index for %s%s%s",
@@ -134,10 +137,12 @@ static int open_index(struct set *set, const struct nwi_weight_name *lead)
     NWI_TRY(code);
     if (found)
         return lead->form == NWI_NAME_INDEX_LEGACY
-                   ? nwi_builder_remark(set->b, row, "old spelling of a variant's index")
+                   ? nwi_builder_remark(set->b, row,
+                                        "old spelling of a variant's index")
                    : NW_OK;
     struct nwi_place place = {.file = set->index.path, .offset = NW_OFFSET_NONE};
-    return nwi_builder_problem(set->b, &place, NW_E_BAD_HEADER, "the index has no weight_map");
+    return nwi_builder_problem(set->b, &place, NW_E_BAD_HEADER,
+                               "the index has no weight_map");
 }
 
 static int load_indexed(struct set *set, const struct nwi_weight_name *lead)
@@ -165,10 +170,11 @@ static int load_unindexed(struct set *set, const struct nwi_weight_name *lead)
     NWI_TRY(paths(set->b, set->folder, lead->name, &path, &name));
     struct nwi_place place = {.file = path, .offset = NW_OFFSET_NONE};
     print_rescue(set->folder, rescue, sizeof rescue);
-    return nwi_builder_problem(set->b, &place, NW_E_MISSING_SHARD,
-                               "shard %" PRIu32 " of %" PRIu32
-                               " without an index: the .index.json that belongs to it is absent%s",
-                               lead->shard, lead->n_shards, rescue);
+    return nwi_builder_problem(
+        set->b, &place, NW_E_MISSING_SHARD,
+        "shard %" PRIu32 " of %" PRIu32
+        " without an index: the .index.json that belongs to it is absent%s",
+        lead->shard, lead->n_shards, rescue);
 }
 
 static int load(struct set *set, const struct nwi_weight_name *lead)
@@ -190,7 +196,8 @@ int nwi_folder_load(struct nwi_builder *b, const struct nwi_scope *scope,
 {
     struct set set = {.b = b, .scope = scope, .folder = folder, .remark = remark};
     component->stem = nwi_arena_copy(b->arena, lead->stem, lead->stem_size);
-    component->info.folder = nwi_arena_copy(b->arena, folder->path, strlen(folder->path));
+    component->info.folder =
+        nwi_arena_copy(b->arena, folder->path, strlen(folder->path));
     if (!component->stem || !component->info.folder)
         return nwi_builder_nomem(b, strlen(folder->path));
     NWI_TRY(nwi_builder_begin_component(b, component));
@@ -201,8 +208,8 @@ int nwi_folder_load(struct nwi_builder *b, const struct nwi_scope *scope,
 
 /* ---- what is left in the folder ---- */
 
-static void print_reason(const struct nwi_weight_name *name, const struct nwi_weight_name *lead,
-                         char *out, size_t size)
+static void print_reason(const struct nwi_weight_name *name,
+                         const struct nwi_weight_name *lead, char *out, size_t size)
 {
     if (name->form == NWI_NAME_TEMPORARY)
         (void)snprintf(out, size, "left by an interrupted save");
@@ -238,7 +245,8 @@ static int describe(struct nwi_builder *b, const char *path, uint32_t row)
 }
 
 static int ignore_one(struct nwi_builder *b, const struct nwi_scope *scope,
-                      const struct nwi_folder *folder, const struct nwi_weight_name *name,
+                      const struct nwi_folder *folder,
+                      const struct nwi_weight_name *name,
                       const struct nwi_weight_name *lead)
 {
     char reason[300];
@@ -259,7 +267,8 @@ static int ignore_one(struct nwi_builder *b, const struct nwi_scope *scope,
 }
 
 static int ignore_unlisted(struct nwi_builder *b, const struct nwi_scope *scope,
-                           const struct nwi_folder *folder, const struct nwi_weight_name *lead,
+                           const struct nwi_folder *folder,
+                           const struct nwi_weight_name *lead,
                            const struct nwi_map *listed)
 {
     size_t prefix = strlen(folder->prefix);
@@ -277,7 +286,8 @@ static int ignore_unlisted(struct nwi_builder *b, const struct nwi_scope *scope,
 }
 
 int nwi_folder_ignore(struct nwi_builder *b, const struct nwi_scope *scope,
-                      const struct nwi_folder *folder, const struct nwi_weight_name *lead)
+                      const struct nwi_folder *folder,
+                      const struct nwi_weight_name *lead)
 {
     struct nwi_map listed;
     uint32_t existing = NWI_MAP_NONE;
@@ -296,7 +306,8 @@ int nwi_folder_ignore(struct nwi_builder *b, const struct nwi_scope *scope,
 }
 
 static int other_one(struct nwi_builder *b, const struct nwi_scope *scope,
-                     const struct nwi_folder *folder, const char *base, uint32_t component)
+                     const struct nwi_folder *folder, const char *base,
+                     uint32_t component)
 {
     struct nwi_other_file other = {.component = component};
     enum nwi_reach reach = NWI_REACH_ABSENT;

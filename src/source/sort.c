@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bottom-up merging: runs of 1, 2, 4 ... items, back and forth between the two arrays. */
+ * Bottom-up merging: runs of 1, 2, 4 ... items, back and forth between the two arrays.
+ */
 #include "source/sort.h"
 
 #include <stdbool.h>

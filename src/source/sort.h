@@ -7,7 +7,8 @@
 
 typedef int nwi_compare_fn(const void *a, const void *b); /* as for qsort */
 
-/* Sorts n items of `size` bytes; `spare` has room for as many. Linear if they are in order. */
+/* Sorts n items of `size` bytes; `spare` has room for as many. Linear if they are in
+ * order. */
 void nwi_sort(void *items, void *spare, size_t n, size_t size, nwi_compare_fn *compare);
 
 /* strcmp order for arrays of const char *. */
