@@ -275,7 +275,21 @@ INLINE void store_e5m2(unsigned char *dst, struct block x, struct tally *tally)
 
 /* ---- rows ---- */
 
-#define CAST_ROW_WITH(from, to, store)                                                 \
+/* An E5M2 is the upper half of an F16; NaN is made quiet, as a way through F32 would.
+ */
+INLINE void e5m2_to_f16(unsigned char *dst, const unsigned char *src,
+                        struct tally *tally)
+{
+    __m256i half = _mm256_slli_epi16(_mm256_cvtepu8_epi16(load_128(src)), 8);
+    __m256i size = _mm256_and_si256(half, _mm256_set1_epi16(0x7fff));
+    __m256i is_nan = _mm256_cmpgt_epi16(size, _mm256_set1_epi16(0x7c00));
+    __m256i quiet = _mm256_and_si256(is_nan, _mm256_set1_epi16(0x0200));
+
+    (void)tally;
+    store_256(dst, _mm256_or_si256(half, quiet));
+}
+
+#define CAST_ROW_BY(from, to, convert)                                                 \
     KERNEL void nwi_cast_##from##_##to##_avx2(const void *src, void *dst, size_t n,    \
                                               uint32_t flags,                          \
                                               struct nwi_cast_counts *counts)          \
@@ -284,7 +298,7 @@ INLINE void store_e5m2(unsigned char *dst, struct block x, struct tally *tally)
         unsigned char *out = dst;                                                      \
         struct tally tally = {flags, 0, 0};                                            \
         for (; n >= BLOCK; n -= BLOCK) {                                               \
-            store(out, load_##from(in, &tally), &tally);                               \
+            convert(out, in, &tally);                                                  \
             in += BLOCK * SIZE_##from;                                                 \
             out += BLOCK * SIZE_##to;                                                  \
         }                                                                              \
@@ -292,12 +306,20 @@ INLINE void store_e5m2(unsigned char *dst, struct block x, struct tally *tally)
             unsigned char rest[BLOCK * SIZE_##from] = {0};                             \
             unsigned char result[BLOCK * SIZE_##to];                                   \
             memcpy(rest, in, n *SIZE_##from);                                          \
-            store(result, load_##from(rest, &tally), &tally);                          \
+            convert(result, rest, &tally);                                             \
             memcpy(out, result, n *SIZE_##to);                                         \
         }                                                                              \
         counts->overflow += tally.overflow;                                            \
         counts->flushed += tally.flushed;                                              \
     }
+
+#define CAST_ROW_WITH(from, to, store)                                                 \
+    INLINE void from##_##to(unsigned char *dst, const unsigned char *src,              \
+                            struct tally *tally)                                       \
+    {                                                                                  \
+        store(dst, load_##from(src, tally), tally);                                    \
+    }                                                                                  \
+    CAST_ROW_BY(from, to, from##_##to)
 
 #define CAST_ROW(from, to) CAST_ROW_WITH(from, to, store_##to)
 
@@ -318,7 +340,7 @@ CAST_ROW(e4m3, f32)
 CAST_ROW_WITH(e4m3, f16, store_exact_f16)
 CAST_ROW_WITH(e4m3, bf16, store_exact_bf16)
 CAST_ROW(e5m2, f32)
-CAST_ROW_WITH(e5m2, f16, store_exact_f16)
+CAST_ROW_BY(e5m2, f16, e5m2_to_f16)
 CAST_ROW_WITH(e5m2, bf16, store_exact_bf16)
 
 #else

@@ -66,6 +66,28 @@ const struct nwi_cast_row nwi_cast_rows[] = {
     ROW(F8_E5M2, F16, AVX512, e5m2_f16_avx512),
     ROW(F8_E5M2, BF16, AVX512, e5m2_bf16_avx512),
 #endif
+
+#if defined(__aarch64__)
+    ROW(F64, F32, NEON, f64_f32_neon),
+    ROW(F32, F16, NEON, f32_f16_neon),
+    ROW(F32, BF16, NEON, f32_bf16_neon),
+    ROW(F32, F8_E4M3, NEON, f32_e4m3_neon),
+    ROW(F32, F8_E5M2, NEON, f32_e5m2_neon),
+    ROW(BF16, F32, NEON, bf16_f32_neon),
+    ROW(BF16, F16, NEON, bf16_f16_neon),
+    ROW(BF16, F8_E4M3, NEON, bf16_e4m3_neon),
+    ROW(BF16, F8_E5M2, NEON, bf16_e5m2_neon),
+    ROW(F16, F32, NEON, f16_f32_neon),
+    ROW(F16, BF16, NEON, f16_bf16_neon),
+    ROW(F16, F8_E4M3, NEON, f16_e4m3_neon),
+    ROW(F16, F8_E5M2, NEON, f16_e5m2_neon),
+    ROW(F8_E4M3, F32, NEON, e4m3_f32_neon),
+    ROW(F8_E4M3, F16, NEON, e4m3_f16_neon),
+    ROW(F8_E4M3, BF16, NEON, e4m3_bf16_neon),
+    ROW(F8_E5M2, F32, NEON, e5m2_f32_neon),
+    ROW(F8_E5M2, F16, NEON, e5m2_f16_neon),
+    ROW(F8_E5M2, BF16, NEON, e5m2_bf16_neon),
+#endif
 };
 
 const size_t nwi_n_cast_rows = sizeof(nwi_cast_rows) / sizeof(nwi_cast_rows[0]);

@@ -31,4 +31,13 @@ extern nwi_cast_fn nwi_cast_f64_f32_avx512, nwi_cast_f32_f16_avx512,
     nwi_cast_e4m3_f16_avx512, nwi_cast_e4m3_bf16_avx512, nwi_cast_e5m2_f32_avx512,
     nwi_cast_e5m2_f16_avx512, nwi_cast_e5m2_bf16_avx512;
 
+/* cast_neon.c */
+extern nwi_cast_fn nwi_cast_f64_f32_neon, nwi_cast_f32_f16_neon, nwi_cast_f32_bf16_neon,
+    nwi_cast_f32_e4m3_neon, nwi_cast_f32_e5m2_neon, nwi_cast_bf16_f32_neon,
+    nwi_cast_bf16_f16_neon, nwi_cast_bf16_e4m3_neon, nwi_cast_bf16_e5m2_neon,
+    nwi_cast_f16_f32_neon, nwi_cast_f16_bf16_neon, nwi_cast_f16_e4m3_neon,
+    nwi_cast_f16_e5m2_neon, nwi_cast_e4m3_f32_neon, nwi_cast_e4m3_f16_neon,
+    nwi_cast_e4m3_bf16_neon, nwi_cast_e5m2_f32_neon, nwi_cast_e5m2_f16_neon,
+    nwi_cast_e5m2_bf16_neon;
+
 #endif

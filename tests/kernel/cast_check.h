@@ -16,8 +16,9 @@
 #include <xmmintrin.h>
 #endif
 
-#define RUN_ELEMS 4096 /* elements of one comparison; more than a block of two steps   \
-                        */
+#define RUN_ELEMS                                                                      \
+    4096 /* elements of one comparison; more than a block of two steps                 \
+          */
 #define MAX_PRINTED 20
 
 static const int float_types[] = {NW_F64,     NW_F32,         NW_F16,
@@ -322,7 +323,7 @@ static void check_pairs(struct check *check)
 /* No element counts twice, and only floating types are cast. */
 static void check_find(struct check *check)
 {
-    const double values[] = {1e300, -1e300, 1e-300, INFINITY, 0, NAN};
+    const double values[] = {1e300, -1e300, 1e-300, (double)INFINITY, 0, (double)NAN};
     const struct {
         int to;
         uint64_t overflow, flushed;
