@@ -30,12 +30,12 @@ int nw_feature(size_t i, struct nw_feature *out)
 {
     struct nw_feature features[] = {
         {"cpu", cpu_name()},
-#if NWI_HAVE_URING
+#ifdef NWI_HAVE_URING
         {"io_uring", "yes"},
 #else
         {"io_uring", "no"},
 #endif
-#if NWI_HAVE_CRYPTO
+#ifdef NWI_HAVE_CRYPTO
         {"sha256", "yes"},
 #else
         {"sha256", "no"},

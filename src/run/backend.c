@@ -101,7 +101,7 @@ static void choose_cold(struct nwi_run *run, const char *reason)
         choose(run, &nwi_reader_pread, "not in the page cache, but no O_DIRECT here");
         return;
     }
-#if NWI_HAVE_URING
+#ifdef NWI_HAVE_URING
     if (nwi_uring_works()) {
         choose(run, &nwi_reader_uring, reason);
         return;
@@ -141,7 +141,7 @@ static int choose_asked(struct nwi_run *run, uint32_t backend, struct nw_error *
     case NW_BACKEND_DIRECT:
         return choose_asked_direct(run, &nwi_reader_direct, err);
     case NW_BACKEND_URING:
-#if NWI_HAVE_URING
+#ifdef NWI_HAVE_URING
         return choose_asked_direct(run, &nwi_reader_uring, err);
 #else
         return nwi_fail(err, NW_E_UNSUPPORTED, "this build has no io_uring");

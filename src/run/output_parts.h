@@ -154,7 +154,7 @@ struct nwi_output {
     const char **dropped; /* [dropped_room]; metadata keys, on the checkpoint */
     size_t dropped_room;
     size_t n_dropped;
-    struct nw_written *written; /* [n_written]; NULL before commit */
+    struct nw_written *written; /* [written_room] */
     size_t written_room;
     size_t n_written;
     char *written_names; /* [written_names_size] */

@@ -2,7 +2,7 @@
  * io_uring: each worker keeps several direct reads in flight on a ring of its own. What
  * comes back short or failed is read again through the page cache, which does it or
  * says why not. */
-#if NWI_HAVE_URING
+#ifdef NWI_HAVE_URING
 #define _GNU_SOURCE
 
 #include "run/run.h"

@@ -86,10 +86,9 @@ struct nwi_reader {
 extern const struct nwi_reader nwi_reader_pread;
 extern const struct nwi_reader nwi_reader_mmap;
 extern const struct nwi_reader nwi_reader_direct;
-#if NWI_HAVE_URING
+/* Only in builds with NWI_HAVE_URING. */
 extern const struct nwi_reader nwi_reader_uring;
 bool nwi_uring_works(void); /* containers often forbid it */
-#endif
 
 /* Page granularity of direct reads: every common device and file system accepts it. */
 #define NWI_DIRECT_ALIGN 4096u
