@@ -4,8 +4,9 @@
  *
  * Memory that stays from begin to free: places and files, one row a target each (files
  * as many as there could be, so that the footprint does not depend on the size of
- * shards), and texts. Rows for sorting, metadata and configs go before begin returns.
- */
+ * shards), and texts. Rows for sorting, metadata and configs go before begin returns;
+ * the list of what is written takes the place of the rows, which are larger unless
+ * shards hold fewer than four tensors. */
 #include "run/output.h"
 
 #include <assert.h>
@@ -19,7 +20,8 @@
 #include "run/output_parts.h"
 #include "tensor/dtype.h"
 
-#define TEXT_ROOM 16384u /* bytes for paths and names; what others need is counted */
+#define TEXT_ROOM  8192u /* bytes for paths and names; what others need is counted */
+#define PAIR_SLOTS 96u /* bytes of a map for one key, its spare slots included */
 
 /* ---- what is asked for ---- */
 
@@ -78,13 +80,19 @@ static int check_targets(const struct nw_plan *plan, struct nw_error *err)
     return NW_OK;
 }
 
-/* First part of the weights' names (interface.md: diffusion_pytorch_model for classes
- * of diffusers, else model), unless the input says. */
+static bool is_usual(const char *stem)
+{
+    return stem &&
+           (strcmp(stem, "diffusion_pytorch_model") == 0 || strcmp(stem, "model") == 0);
+}
+
+/* First part of the weights' names: the one that loaders look for. A file of any other
+ * name does not pass it on. */
 static const char *stem_of(const struct nwi_output *output,
                            const struct nwi_component *component)
 {
     const char *library = component->info.library;
-    if (component->stem && strcmp(component->stem, "pytorch_model") != 0)
+    if (is_usual(component->stem))
         return component->stem;
     bool diffusers =
         library ? strcmp(library, "diffusers") == 0
@@ -116,12 +124,19 @@ static int fill_set(struct nwi_output *output, size_t row, const struct nw_plan 
     return NW_OK;
 }
 
-/* One component that was asked for by name becomes a folder of its own. */
+/* One component of a pipeline becomes a folder of its own, unless the pipeline has no
+ * more and was opened whole. */
 static bool is_pipeline(struct nw_plan *const *plans, size_t n_plans)
 {
-    const struct nw_plan *plan = plans[0];
-    return n_plans > 1 || (plan->ckpt->is_pipeline && plan->ckpt->n_components == 1 &&
-                           !plan->options.component);
+    const struct nw_checkpoint *ckpt = plans[0]->ckpt;
+    if (n_plans > 1)
+        return true;
+    for (size_t i = 0;
+         ckpt->is_pipeline && ckpt->n_components == 1 && i < ckpt->n_others; i++) {
+        if (ckpt->others[i].component == NW_NONE)
+            return true;
+    }
+    return false;
 }
 
 /* ---- memory ---- */
@@ -159,18 +174,19 @@ static int make_room(struct nwi_output *output, struct nw_error *err)
 
 uint64_t nwi_output_footprint(const struct nw_plan *plan)
 {
+    const struct nw_checkpoint *ckpt = plan->ckpt;
+    const uint64_t per_target =
+        sizeof(struct nwi_output_place) + 2 * sizeof(struct nwi_output_row);
+    const uint64_t per_pair =
+        sizeof(char *) + sizeof(struct nwi_output_pair) + PAIR_SLOTS;
     size_t n_others = 0;
     size_t names_size = 0;
-    const struct nw_checkpoint *ckpt = plan->ckpt;
     nwi_output_count_others(ckpt, &n_others, &names_size);
     return sizeof(struct nwi_output) + sizeof(struct nwi_output_set) + TEXT_ROOM +
-           (uint64_t)plan->n_targets *
-               (sizeof(struct nwi_output_place) + 2 * sizeof(struct nwi_output_row)) +
-           (uint64_t)most_files(plan) * sizeof(struct nwi_output_file) +
-           (uint64_t)n_others * sizeof(struct nwi_output_other) +
-           3 * (uint64_t)names_size +
-           (uint64_t)ckpt->n_metadata *
-               (sizeof(char *) + sizeof(struct nwi_output_pair));
+           plan->n_targets * per_target +
+           most_files(plan) * sizeof(struct nwi_output_file) +
+           n_others * sizeof(struct nwi_output_other) + 3 * (uint64_t)names_size +
+           ckpt->n_metadata * per_pair;
 }
 
 /* ---- making the temporaries ---- */

@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "run/output_parts.h"
 
+#define MARK      NWI_TEMPORARY_MARK "-"
 #define NAME_MOST ((size_t)255) /* bytes of one name in a folder */
 
 void nwi_output_join(const char *folder, const char *name, char *out)
@@ -88,8 +89,8 @@ void nwi_output_draw_suffix(struct nwi_output *output)
         (void)clock_gettime(CLOCK_MONOTONIC, &now);
         random = (uint32_t)now.tv_nsec ^ (uint32_t)(uintptr_t)output;
     }
-    (void)snprintf(output->suffix, sizeof output->suffix,
-                   NWI_OUTPUT_MARK "%ld-%08" PRIx32, (long)getpid(), random);
+    (void)snprintf(output->suffix, sizeof output->suffix, MARK "%ld-%08" PRIx32,
+                   (long)getpid(), random);
 }
 
 void nwi_output_temp_name(const struct nwi_output *output, const char *name, char *out)
@@ -193,10 +194,10 @@ enum nwi_save_kind nwi_save_kind(const char *name, const char *stem,
 
 bool nwi_output_is_temp(const char *name, size_t *final_size, uint64_t *pid)
 {
-    const char *mark = name[0] == '.' ? strstr(name + 1, NWI_OUTPUT_MARK) : NULL;
+    const char *mark = name[0] == '.' ? strstr(name + 1, MARK) : NULL;
     if (!mark)
         return false;
-    const char *at = mark + strlen(NWI_OUTPUT_MARK);
+    const char *at = mark + strlen(MARK);
     *pid = 0;
     for (; *at >= '0' && *at <= '9' && *pid < UINT32_MAX; at++)
         *pid = *pid * 10 + (uint64_t)(*at - '0');

@@ -14,15 +14,13 @@
 
 #include "base/thread.h"
 #include "run/output.h"
+#include "source/names.h"
 
 #define NWI_OUTPUT_PATH        4096u  /* buffer for a relative name, its NUL included */
 #define NWI_OUTPUT_SHARDS_MOST 99999u /* five digits in the names */
 #define NWI_OUTPUT_VARIANT_MOST                                                        \
     64u /* bytes: keeps every name below the system's 255                              \
          */
-
-/* Marks a temporary; readers of folders know it by this text. */
-#define NWI_OUTPUT_MARK ".netweight-tmp-"
 
 /* Where a target's bytes go. Read-only once begin has returned. */
 struct nwi_output_place {
