@@ -83,7 +83,7 @@ static uint64_t shared_records_bytes(const struct nw_plan *const *plans, size_t 
         workers = nwi_max(workers, nwi_plan_most_workers(plans[i]));
     uint64_t n_files = n ? plans[0]->ckpt->n_files : 0;
     return nwi_memory_self_bytes() + workers * NWI_WORKER_RECORD_BYTES +
-           n_files * (sizeof(void *) + NWI_MAPPING_RECORD_BYTES);
+           n_files * (sizeof(int) + sizeof(void *) + NWI_MAPPING_RECORD_BYTES);
 }
 
 static uint32_t decide_threads(const struct nw_load_options *options,

@@ -74,6 +74,21 @@ static uint64_t cut_between_elements(const struct nwi_run *run, uint32_t file,
     return end;
 }
 
+int nwi_settle_empty(struct nwi_run *run, size_t before, struct nw_error *err)
+{
+    for (; run->n_settled < before; run->n_settled++) {
+        size_t number = run->n_settled;
+        struct nwi_target_state *state = &run->states[number];
+        if (state->placed || state->digest_only || state->has_bytes)
+            continue;
+        state->placed = true;
+        NWI_TRY(run->sink.place(run->sink.ctx, number, &state->dst, err));
+        if (run->sink.done)
+            NWI_TRY(run->sink.done(run->sink.ctx, number, err));
+    }
+    return NW_OK;
+}
+
 static bool place_targets(struct nwi_worker *worker, const struct nwi_unit *unit)
 {
     struct nwi_run *run = worker->run;
@@ -82,7 +97,8 @@ static bool place_targets(struct nwi_worker *worker, const struct nwi_unit *unit
         if (piece.state->placed || piece.state->digest_only)
             continue;
         piece.state->placed = true;
-        if (run->sink.place(run->sink.ctx, piece.number, &piece.state->dst,
+        if (nwi_settle_empty(run, piece.number, &worker->error) != NW_OK ||
+            run->sink.place(run->sink.ctx, piece.number, &piece.state->dst,
                             &worker->error) != NW_OK)
             return false;
     }

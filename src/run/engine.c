@@ -14,9 +14,10 @@
 
 #define WATCH_MS    25 /* between two calls of the progress callback; 50 are promised */
 #define STACK_BYTES (512u << 10)
-#define SLOT_LEAST  (16u << 10) /* a worker with less than two of these is not started \
-                                 */
-#define DIRECT_WORKERS 12u      /* blocked in a read most of the time */
+#define SLOT_LEAST                                                                     \
+    (16u << 10)            /* a worker with less than two of these is not started      \
+                            */
+#define DIRECT_WORKERS 12u /* blocked in a read most of the time */
 
 _Static_assert(sizeof(struct nwi_worker) <= NWI_WORKER_RECORD_BYTES,
                "counted by the plan");
@@ -312,8 +313,10 @@ static void init_states(struct nwi_run *run)
         }
         for (size_t i = 0; i < plan->n_steps; i++) {
             size_t number = run->first_target[p] + plan->steps[i].target;
-            if (nwi_run_wants(run, &plan->steps[i], p))
-                run->states[number].remaining += plan->steps[i].nbytes;
+            if (!nwi_run_wants(run, &plan->steps[i], p))
+                continue;
+            run->states[number].remaining += plan->steps[i].nbytes;
+            run->states[number].has_bytes = true;
         }
     }
 }
@@ -381,20 +384,6 @@ static int list_steps(struct nwi_run *run, struct nw_error *err)
     return NW_OK;
 }
 
-/* Targets without bytes, which no unit will touch. */
-static int deliver_empty(struct nwi_run *run, struct nw_error *err)
-{
-    for (size_t i = 0; i < run->n_targets; i++) {
-        struct nwi_target_state *state = &run->states[i];
-        if (state->remaining > 0 || state->digest_only)
-            continue;
-        NWI_TRY(run->sink.place(run->sink.ctx, i, &state->dst, err));
-        if (run->sink.done)
-            NWI_TRY(run->sink.done(run->sink.ctx, i, err));
-    }
-    return NW_OK;
-}
-
 static int check_files(const struct nwi_run *run, struct nw_error *err)
 {
     for (size_t i = 0; i < run->ckpt->n_files; i++) {
@@ -443,13 +432,13 @@ static int run_steps(struct nwi_run *run, const struct nwi_run_request *request,
     for (size_t i = 0; i < run->ckpt->n_files; i++)
         run->direct_fds[i] = -1;
     NWI_TRY(nwi_choose_backend(run, err));
-    NWI_TRY(deliver_empty(run, err));
     if (run->total_bytes)
         NWI_TRY(move_bytes(run, request, err));
     else if (!report_progress(run, request->options))
         return nwi_fail(err, NW_E_CANCELLED, "cancelled before the end");
     if (run->total_bytes && !report_progress(run, request->options))
         return nwi_fail(err, NW_E_CANCELLED, "cancelled at the end");
+    NWI_TRY(nwi_settle_empty(run, run->n_targets, err));
     return check_files(run, err);
 }
 

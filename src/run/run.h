@@ -26,6 +26,7 @@ struct nwi_target_state {
     _Atomic uint32_t crc; /* of the bytes so far, each moved to its place (XOR) */
     uint32_t plan;        /* row of run->plans */
     bool digest_only;     /* a mapped target, read for its CRC */
+    bool has_bytes;       /* some step brings bytes of it */
     bool placed;          /* (lock) */
 };
 
@@ -115,6 +116,7 @@ struct nwi_run {
     uint32_t position_file; /* (lock) */
     uint64_t position;      /* (lock) in that file: claimed up to here */
     uint64_t n_units;       /* (lock) claimed so far */
+    size_t n_settled;       /* (lock) targets below it are placed, or wait for bytes */
     uint32_t n_running;     /* (lock) workers that have not ended */
     struct nw_error error;  /* (lock) code NW_OK: none yet */
     uint64_t error_seq;     /* (lock) */
@@ -155,6 +157,10 @@ bool nwi_run_wants(const struct nwi_run *run, const struct nwi_step *step, size_
 /* The next unit in file order, its targets placed; false if there is none left, or all
  * stops. */
 bool nwi_claim(struct nwi_worker *worker, struct nwi_unit *unit);
+
+/* Places and ends the targets below `before` that no byte will come for. In plan order
+ * with those that wait for bytes. (lock) while workers run. */
+int nwi_settle_empty(struct nwi_run *run, size_t before, struct nw_error *err);
 
 /* The part of a unit that one step wants. */
 struct nwi_piece {

@@ -297,6 +297,9 @@ int nw_checkpoint_read(const struct nw_checkpoint *ckpt, size_t i, uint64_t firs
     const struct nwi_stored *row = &ckpt->tensors[i];
     const uint64_t range[2] = {first, n_rows};
     int code = read_rows(ckpt, row, range, dst, dst_size, err);
+    /* After the read: bytes that were swapped before it are not handed out. */
+    if (code == NW_OK)
+        code = nwi_file_check_unchanged(ckpt->files[row->file].file, err);
     if (code == NW_OK)
         return NW_OK;
     (void)nwi_error_in_file(err, code, ckpt->files[row->file].info.path);
