@@ -11,6 +11,8 @@
 #include "problems.h"
 #include "progress.h"
 
+#define VALUE_WIDTH 40 /* columns of a value for people, without -v */
+
 /* The document being put together: elements of its arrays, without the brackets. */
 struct comparison {
     const struct cli *cli;
@@ -32,7 +34,7 @@ static void add_string(struct cli_text *out, const char *component,
 {
     struct cli_text name = {0};
     cli_text_puts(&name, component);
-    cli_text_add(&name, "/", 1);
+    cli_text_puts(&name, component[0] == '\0' ? "" : "/");
     cli_text_json(out, name.data, name.used);
     out->failed |= name.failed;
     cli_text_release(&name);
@@ -191,27 +193,32 @@ static int compare_all(const struct cli *cli, const struct cli_input *a,
 /* ---- for people ---------------------------------------------------------------------
  */
 
-static void add_cell(struct cli_table *table, struct cli_json value)
+/* `width`: columns at most, for values that may be whole texts. */
+static void add_cell(struct cli_table *table, struct cli_json value, size_t width)
 {
     struct cli_text raw = {0};
+    struct cli_text cut = {0};
     if (!cli_json_is_null(value))
         cli_json_decode(value, &raw);
-    table->cells.failed |= raw.failed;
-    cli_table_text(table, raw.data, raw.used);
+    cli_text_cut(&cut, raw.data, raw.used, width);
+    table->cells.failed |= raw.failed || cut.failed;
+    cli_table_text(table, cut.data, cut.used);
     cli_text_release(&raw);
+    cli_text_release(&cut);
 }
 
 /* One row: a name alone, or an entry of "differ". */
-static void add_row(struct cli_table *table, const char *what, struct cli_json entry)
+static void add_row(struct cli_table *table, const char *what, struct cli_json entry,
+                    size_t width)
 {
     static const char *const members[] = {"a", "b", "max_abs", "first"};
     if (what != NULL)
         cli_table_puts(table, what);
     else
-        add_cell(table, cli_json_get(entry, "what"));
-    add_cell(table, what != NULL ? entry : cli_json_get(entry, "name"));
+        add_cell(table, cli_json_get(entry, "what"), SIZE_MAX);
+    add_cell(table, what != NULL ? entry : cli_json_get(entry, "name"), SIZE_MAX);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        add_cell(table, cli_json_get(entry, members[i]));
+        add_cell(table, cli_json_get(entry, members[i]), width);
 }
 
 static void view(const struct cli *cli, struct cli_json document, struct cli_text *out)
@@ -219,6 +226,7 @@ static void view(const struct cli *cli, struct cli_json document, struct cli_tex
     static const char *const words[] = {"what", "name", "a", "b", "max abs", "first"};
     static const char *const lists[][2] = {
         {"only_a", "only a"}, {"only_b", "only b"}, {"differ", NULL}};
+    size_t width = cli->options.verbose > 0 ? SIZE_MAX : VALUE_WIDTH;
     struct cli_table table;
     size_t total = 0;
     size_t hidden = 0;
@@ -232,7 +240,7 @@ static void view(const struct cli *cli, struct cli_json document, struct cli_tex
         size_t most =
             cli->options.verbose > 0 || n < CLI_PROBLEMS_SHOWN ? n : CLI_PROBLEMS_SHOWN;
         for (size_t k = 0; k < most && cli_json_next(list, &entry); k++)
-            add_row(&table, lists[i][1], entry);
+            add_row(&table, lists[i][1], entry, width);
         total += n;
         hidden += n - most;
     }

@@ -60,17 +60,9 @@ int cli_splice_hashes(const struct cli *cli, const char *path,
     if (code == NW_OK)
         code = nw_checkpoint_json(ckpt, cli_hash_flags(cli), cli_text_write, &inspected,
                                   err);
-    struct cli_json hashes = {0};
-    if (code == NW_OK)
-        hashes =
-            cli_json_get((struct cli_json){inspected.data, inspected.used}, "hashes");
-    if (hashes.size > 0 && document->used > 0) {
-        while (document->used > 0 && document->data[document->used - 1] != '}')
-            document->used--; /* the line end */
-        document->used--;
-        cli_text_puts(document, ",\"hashes\":");
-        cli_text_add(document, hashes.at, hashes.size);
-        cli_text_add(document, "}", 1);
+    if (code == NW_OK) {
+        struct cli_json all = {inspected.data, inspected.used};
+        cli_json_splice(document, "hashes", cli_json_get(all, "hashes"));
     }
     cli_text_release(&inspected);
     nw_checkpoint_free(ckpt);

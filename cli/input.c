@@ -158,8 +158,10 @@ int cli_input_plan(const struct cli *cli, const char *path, struct cli_input *ou
         return (code = add_plans(out, &options, n, err)) != NW_OK
                    ? code
                    : check_total(cli, out, err);
+    struct nw_component only = {.name = ""};
+    (void)nw_checkpoint_component(out->ckpt, 0, &only);
     options.component = cli->options.component;
-    return add_plan(out, cli->options.component, &options, err);
+    return add_plan(out, only.name, &options, err);
 }
 
 void cli_input_release(struct cli_input *input)
@@ -177,8 +179,8 @@ int cli_input_fail(const struct cli *cli, struct cli_input *input,
 {
     struct nw_error told = *err; /* it may be the failure of the input */
     int status = cli_fail(cli, &told, input->ckpt);
-    if (input->ckpt != NULL && cli->options.verbose > 0)
-        cli_complain_problems(cli, input->path, input->ckpt);
+    if (input->ckpt != NULL)
+        cli_complain_rest(cli, input->path, input->ckpt);
     cli_input_release(input);
     return status;
 }

@@ -52,15 +52,31 @@ static void fail(struct inspection *in, const char *path, const struct nw_error 
     in->status = CLI_FAILED;
 }
 
-static bool has_problems(const struct nw_checkpoint *ckpt)
+/* The first problem that is no note, as an error; false if there is none. */
+static bool first_problem(const char *path, const struct nw_checkpoint *ckpt,
+                          struct nw_error *err)
 {
     size_t n = nw_checkpoint_problem_count(ckpt);
     for (size_t i = 0; i < n; i++) {
         struct nw_problem problem;
-        if (nw_checkpoint_problem(ckpt, i, &problem) == NW_OK && !problem.note)
-            return true;
+        if (nw_checkpoint_problem(ckpt, i, &problem) != NW_OK || problem.note)
+            continue;
+        cli_problem_error(path, &problem, err);
+        return true;
     }
     return false;
+}
+
+/* A checkpoint with problems: the document says so as every failure does. */
+static void add_error(const struct nw_error *err, const struct nw_checkpoint *ckpt,
+                      struct cli_text *document)
+{
+    struct cli_text text = {0};
+    if (nw_error_json(err, ckpt, cli_text_write, &text) != NW_OK)
+        document->failed = true;
+    cli_json_splice(document, "error",
+                    cli_json_get((struct cli_json){text.data, text.used}, "error"));
+    cli_text_release(&text);
 }
 
 static void show(struct inspection *in, const char *path,
@@ -81,9 +97,14 @@ static void show(struct inspection *in, const char *path,
             return;
         }
     }
-    if (has_problems(ckpt))
+    bool bad = first_problem(path, ckpt, &err);
+    if (bad)
         in->status = CLI_FAILED;
     if (o->json) {
+        if (bad) {
+            cli_complain(cli, &err);
+            add_error(&err, ckpt, &document);
+        }
         (void)cli_print(cli, &document);
         return;
     }

@@ -98,6 +98,20 @@ bool cli_json_is(struct cli_json value, const char *text)
            memcmp(value.at + 1, text, size) == 0;
 }
 
+void cli_json_splice(struct cli_text *document, const char *key, struct cli_json value)
+{
+    if (value.size == 0 || document->failed)
+        return;
+    while (document->used > 0 && document->data[document->used - 1] != '}')
+        document->used--; /* the line end */
+    if (document->used == 0)
+        return;
+    document->used--;
+    cli_text_printf(document, ",\"%s\":", key);
+    cli_text_add(document, value.at, value.size);
+    cli_text_add(document, "}", 1);
+}
+
 static uint32_t hex4(const char *at)
 {
     uint32_t value = 0;

@@ -37,6 +37,10 @@ bool cli_json_is_null(struct cli_json value);
 /* Whether it is the string `text`, which needs no escapes. */
 bool cli_json_is(struct cli_json value, const char *text);
 
+/* Puts `,"key":value` before the last brace of a document; nothing if there is no
+ * value. */
+void cli_json_splice(struct cli_text *document, const char *key, struct cli_json value);
+
 /* Adds a string decoded, or any other value as it is written; not made safe to print.
  */
 void cli_json_decode(struct cli_json value, struct cli_text *out);

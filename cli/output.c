@@ -64,6 +64,7 @@ const char *cli_style(const struct cli *cli, enum cli_style style)
 static void complain_text(const struct cli *cli, const struct cli_text *text)
 {
     struct cli_text line = {0};
+    (void)fflush(stdout); /* so that a terminal shows both in the order they came */
     cli_text_puts(&line, cli->err_color ? "\033[31mnetweight:\033[0m " : "netweight: ");
     if (text->used > 0)
         cli_text_add(&line, text->data, text->used);
@@ -92,22 +93,49 @@ void cli_complain(const struct cli *cli, const struct nw_error *err)
     cli_text_release(&text);
 }
 
+void cli_problem_error(const char *path, const struct nw_problem *problem,
+                       struct nw_error *err)
+{
+    *err = (struct nw_error){.code = problem->code, .offset = problem->offset};
+    (void)snprintf(err->file, sizeof err->file, "%s",
+                   problem->file == NULL ? path : problem->file);
+    (void)snprintf(err->tensor, sizeof err->tensor, "%s",
+                   problem->tensor == NULL ? "" : problem->tensor);
+    (void)snprintf(err->message, sizeof err->message, "%s", problem->message);
+}
+
+/* Tells the problems that are no notes, but the first `skip`; with `silent` only counts
+ * them. */
+static size_t complain_from(const struct cli *cli, const char *path,
+                            const struct nw_checkpoint *ckpt, size_t skip, bool silent)
+{
+    size_t n = nw_checkpoint_problem_count(ckpt);
+    size_t met = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct nw_problem problem;
+        struct nw_error err;
+        if (nw_checkpoint_problem(ckpt, i, &problem) != NW_OK || problem.note)
+            continue;
+        cli_problem_error(path, &problem, &err);
+        if (met++ >= skip && !silent)
+            cli_complain(cli, &err);
+    }
+    return met;
+}
+
 void cli_complain_problems(const struct cli *cli, const char *path,
                            const struct nw_checkpoint *ckpt)
 {
-    size_t n = nw_checkpoint_problem_count(ckpt);
-    for (size_t i = 0; i < n; i++) {
-        struct nw_problem problem;
-        if (nw_checkpoint_problem(ckpt, i, &problem) != NW_OK || problem.note)
-            continue;
-        struct nw_error err = {.code = problem.code, .offset = problem.offset};
-        const char *file = problem.file == NULL ? path : problem.file;
-        const char *tensor = problem.tensor == NULL ? "" : problem.tensor;
-        (void)snprintf(err.file, sizeof err.file, "%s", file);
-        (void)snprintf(err.tensor, sizeof err.tensor, "%s", tensor);
-        (void)snprintf(err.message, sizeof err.message, "%s", problem.message);
-        cli_complain(cli, &err);
-    }
+    (void)complain_from(cli, path, ckpt, 0, false);
+}
+
+void cli_complain_rest(const struct cli *cli, const char *path,
+                       const struct nw_checkpoint *ckpt)
+{
+    bool silent = cli->options.verbose == 0;
+    size_t n = complain_from(cli, path, ckpt, 1, silent);
+    if (silent && n > 1)
+        cli_remark(cli, "%zu more problem%s (-v lists them)", n - 1, n == 2 ? "" : "s");
 }
 
 void cli_remark(const struct cli *cli, const char *format, ...)

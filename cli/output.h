@@ -34,9 +34,18 @@ int cli_fail(const struct cli *cli, const struct nw_error *err,
 void cli_complain(const struct cli *cli, const struct nw_error *err);
 int cli_status_of(const struct nw_error *err);
 
+/* A problem as an error; `path` where it names no file. */
+void cli_problem_error(const char *path, const struct nw_problem *problem,
+                       struct nw_error *err);
+
 /* A line for every problem that is no note; `path` where it names no file. */
 void cli_complain_problems(const struct cli *cli, const char *path,
                            const struct nw_checkpoint *ckpt);
+
+/* The same without the first, which was told already; without -v only how many there
+ * are. */
+void cli_complain_rest(const struct cli *cli, const char *path,
+                       const struct nw_checkpoint *ckpt);
 
 /* A remark on standard error, unless -q. */
 __attribute__((format(printf, 2, 3))) void cli_remark(const struct cli *cli,

@@ -173,6 +173,7 @@ static void add_cost(const struct cli *cli, struct cli_json document,
 
     add_bytes_of(&value, cost, "scratch_bytes");
     cli_field(cli, out, "scratch", &value);
+    add_peak(cli, document, result, out);
 
     if (cli_json_is_null(machine))
         return;
@@ -222,30 +223,10 @@ static void add_run(const struct cli *cli, const struct nw_result *result,
     cli_field(cli, out, "threads", &value);
 
     if (f.overflow > 0 || f.flushed > 0) {
-        cli_text_printf(&value,
-                        "%llu values too large for their new type, %llu too small",
+        cli_text_printf(&value, "%llu too large for the new type, %llu became zero",
                         (unsigned long long)f.overflow, (unsigned long long)f.flushed);
         cli_field(cli, out, "overflow", &value);
     }
-}
-
-/* Predicted and measured side by side. */
-static void add_peak(const struct cli *cli, struct cli_json document,
-                     const struct nw_result *result, struct cli_text *out)
-{
-    struct cli_text value = {0};
-    if (result == NULL) {
-        add_bytes_of(&value, cli_json_get(document, "cost"), "peak_bytes");
-        cli_text_puts(&value, " predicted");
-    } else {
-        struct nw_result_figures f;
-        nw_result_figures(result, &f);
-        cli_text_bytes(&value, f.predicted_peak_bytes);
-        cli_text_puts(&value, " predicted, ");
-        cli_text_bytes(&value, f.peak_bytes);
-        cli_text_puts(&value, " measured");
-    }
-    cli_field(cli, out, "peak", &value);
 }
 
 static void add_written(const struct cli *cli, const struct nw_result *result,
@@ -359,8 +340,7 @@ void cli_report(const struct cli *cli, const struct cli_input *input,
     }
     if (input->n_plans > 1)
         cli_title(cli, out, input->path);
-    add_cost(cli, document, out);
-    add_peak(cli, document, result, out);
+    add_cost(cli, document, result, out);
     if (result != NULL) {
         add_run(cli, result, out);
         add_written(cli, result, out);

@@ -159,14 +159,14 @@ static void print_row(const struct cli_table *table, size_t row, const size_t *w
     }
 }
 
-/* Adds the rows after `from` cut to `width`; a terminal too narrow even for cut
- * columns. */
-static void clip(struct cli_text *out, size_t from, size_t width)
+/* Ends the row that began at `from`: cut to `width` where even narrow columns do not
+ * fit, and without blanks behind it. */
+static void end_row(struct cli_text *out, size_t from, size_t width)
 {
-    if (out->failed || width == 0)
+    if (out->failed)
         return;
-    size_t keep = head_size(out->data + from, out->used - from, width);
-    out->used = from + keep;
+    if (width > 0)
+        out->used = from + head_size(out->data + from, out->used - from, width);
     while (out->used > from && out->data[out->used - 1] == ' ')
         out->used--;
 }
@@ -194,7 +194,7 @@ void cli_table_print(const struct cli_table *table, size_t width, const char *bo
             cli_text_puts(out, bold);
         size_t from = out->used;
         print_row(table, row, widths, n, out);
-        clip(out, from, width);
+        end_row(out, from, width);
         cli_text_puts(out, row == 0 ? plain : "");
         cli_text_add(out, "\n", 1);
     }

@@ -57,9 +57,12 @@ static void add_note(struct cli_json note, struct cli_text *out)
 {
     struct cli_text raw = {0};
     struct cli_json message = cli_json_get(note, "message");
-    struct cli_json tensor = cli_json_get(note, "tensor");
-    if (!cli_json_is_null(tensor)) {
-        cli_json_decode(tensor, &raw);
+    static const char *const where[] = {"file", "tensor"};
+    for (size_t i = 0; i < sizeof where / sizeof *where; i++) {
+        struct cli_json place = cli_json_get(note, where[i]);
+        if (cli_json_is_null(place))
+            continue;
+        cli_json_decode(place, &raw);
         cli_text_puts(&raw, ": ");
     }
     if (message.size > 0)
