@@ -153,8 +153,27 @@ static void add_bytes_of(struct cli_text *out, struct cli_json object, const cha
     cli_text_bytes(out, cli_json_uint(cli_json_get(object, key)));
 }
 
+/* Predicted and measured side by side. */
+static void add_peak(const struct cli *cli, struct cli_json document,
+                     const struct nw_result *result, struct cli_text *out)
+{
+    struct cli_text value = {0};
+    if (result == NULL) {
+        add_bytes_of(&value, cli_json_get(document, "cost"), "peak_bytes");
+        cli_text_puts(&value, " predicted");
+    } else {
+        struct nw_result_figures f;
+        nw_result_figures(result, &f);
+        cli_text_bytes(&value, f.predicted_peak_bytes);
+        cli_text_puts(&value, " predicted, ");
+        cli_text_bytes(&value, f.peak_bytes);
+        cli_text_puts(&value, " measured");
+    }
+    cli_field(cli, out, "peak", &value);
+}
+
 static void add_cost(const struct cli *cli, struct cli_json document,
-                     struct cli_text *out)
+                     const struct nw_result *result, struct cli_text *out)
 {
     struct cli_json cost = cli_json_get(document, "cost");
     struct cli_json machine = cli_json_get(document, "machine");
