@@ -68,7 +68,7 @@ static int add_note(struct verify *verify, const struct nwi_stored *stored,
 /* The file at hand. Its tensors lie side by side in the catalog, by offset. */
 struct scan {
     const struct nwi_source_file *source;
-    const struct nwi_stored *tensors; /* [n_tensors] */
+    const struct nwi_stored *tensors; /* [n_tensors]; NULL if there is none */
     size_t n_tensors;
     size_t next;             /* first tensor that has not been read to its end */
     struct nwi_stats stats;  /* of its bytes so far */
@@ -84,8 +84,9 @@ static struct scan begin_scan(const struct nw_checkpoint *ckpt, size_t file)
     size_t end = first;
     while (end < ckpt->n_tensors && ckpt->tensors[end].file == file)
         end++;
-    scan.tensors = ckpt->tensors + first;
     scan.n_tensors = end - first;
+    if (scan.n_tensors > 0)
+        scan.tensors = &ckpt->tensors[first];
     return scan;
 }
 
