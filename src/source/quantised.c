@@ -57,30 +57,32 @@ static struct nwi_place place_of(const struct recogniser *r,
 /* ---- names ---- */
 
 /* True if the name ends in the suffix; a name at the top has no dot before it. */
-static bool has_suffix(const struct nwi_stored *tensor, const char *suffix,
+static bool has_suffix(const struct nwi_stored *tensor, const char *suffix, size_t size,
                        size_t *stem)
 {
-    size_t size = strlen(suffix);
-    if (tensor->name_size + 1 == size &&
-        memcmp(tensor->name, suffix + 1, size - 1) == 0) {
-        *stem = 0;
-        return true;
-    }
-    if (tensor->name_size < size)
+    if (tensor->name_size + 1 < size)
         return false;
+    if (tensor->name_size + 1 == size) {
+        *stem = 0;
+        return memcmp(tensor->name, suffix + 1, size - 1) == 0;
+    }
     *stem = tensor->name_size - size;
-    return tensor->name[tensor->name_size - 1] == suffix[size - 1] &&
-           memcmp(tensor->name + *stem, suffix, size) == 0;
+    return memcmp(tensor->name + *stem, suffix, size) == 0;
 }
 
-/* The tensor stem + ending, NW_NONE if there is none. *refused: no memory. */
-static uint32_t find(const struct recogniser *r, const char *stem, size_t size,
-                     const char *ending, bool *refused)
+/* The tensor stem + ending, NW_NONE if there is none. */
+static int find(struct recogniser *r, const char *stem, size_t size, const char *ending,
+                uint32_t *row)
 {
-    char *name = nwi_arena_printf(&r->b->scratch, "%.*s%s", (int)size, stem,
-                                  size ? ending : ending + 1);
-    *refused = name == NULL;
-    return name ? nwi_map_find(&r->component->names, name, strlen(name)) : NW_NONE;
+    ending += size == 0; /* no dot at the top */
+    size_t ending_size = strlen(ending);
+    char *name = nwi_arena_alloc(&r->b->scratch, size + ending_size);
+    if (!name)
+        return nwi_builder_nomem(r->b, size + ending_size);
+    memcpy(name, stem, size);
+    memcpy(name + size, ending, ending_size);
+    *row = nwi_map_find(&r->component->names, name, size + ending_size);
+    return NW_OK;
 }
 
 static int layer_for(struct recogniser *r, uint32_t weight, uint32_t *row)
@@ -159,11 +161,9 @@ static int read_comfy(struct recogniser *r, const struct nwi_stored *tensor,
 static int take_metadata_layer(struct recogniser *r, const struct nwi_json_value *value,
                                const struct nwi_place *place)
 {
-    bool refused = false;
     uint32_t row = NW_NONE;
-    uint32_t weight = find(r, value->key, value->key_size, ".weight", &refused);
-    if (refused)
-        return nwi_builder_nomem(r->b, value->key_size);
+    uint32_t weight = NW_NONE;
+    NWI_TRY(find(r, value->key, value->key_size, ".weight", &weight));
     if (weight == NW_NONE) {
         char shown[128];
         nwi_quote(shown, sizeof shown, value->key, value->key_size, 80);
@@ -231,16 +231,15 @@ static int match(struct recogniser *r, uint32_t tensor)
     const struct nwi_stored *row = &r->ckpt->tensors[tensor];
     bool strict = false;
     for (size_t i = 0; i < nwi_n_companions; i++) {
-        bool refused = false;
+        const struct nwi_companion_row *known = &nwi_companions[i];
+        uint32_t weight = NW_NONE;
         size_t stem = 0;
-        if (!has_suffix(row, nwi_companions[i].suffix, &stem))
+        if (!has_suffix(row, known->suffix, known->size, &stem))
             continue;
-        uint32_t weight = find(r, row->name, stem, nwi_companions[i].weight, &refused);
-        if (refused)
-            return nwi_builder_nomem(r->b, row->name_size);
+        NWI_TRY(find(r, row->name, stem, known->weight, &weight));
         if (weight != NW_NONE)
-            return add_pair(r, tensor, weight, nwi_companions[i].kind);
-        strict |= nwi_companions[i].strict;
+            return add_pair(r, tensor, weight, known->kind);
+        strict |= known->strict;
     }
     struct nwi_place place = place_of(r, row);
     return strict
@@ -293,20 +292,23 @@ static int note_stale(struct recogniser *r, const struct layer *layer)
         weight->dtype_text);
 }
 
-static int count_scheme(struct recogniser *r, const char *scheme)
+/* *scheme becomes the one text that all its layers share. */
+static int count_scheme(struct recogniser *r, const char **scheme)
 {
     uint32_t row = NW_NONE;
-    if (nwi_map_add(&r->scheme_rows, scheme, strlen(scheme), (uint32_t)r->schemes.n,
+    if (nwi_map_add(&r->scheme_rows, *scheme, strlen(*scheme), (uint32_t)r->schemes.n,
                     &row) != NW_OK)
-        return nwi_builder_nomem(r->b, strlen(scheme));
+        return nwi_builder_nomem(r->b, strlen(*scheme));
     if (row == NWI_MAP_NONE) {
         struct nw_quantisation *added = nwi_vector_add(&r->schemes, r->b->memory);
         if (!added)
             return nwi_builder_nomem(r->b, sizeof *added);
-        added->scheme = scheme;
+        added->scheme = *scheme;
         row = (uint32_t)(r->schemes.n - 1);
     }
-    ((struct nw_quantisation *)r->schemes.items)[row].n_layers++;
+    struct nw_quantisation *counted = (struct nw_quantisation *)r->schemes.items + row;
+    counted->n_layers++;
+    *scheme = counted->scheme;
     return NW_OK;
 }
 
@@ -325,9 +327,10 @@ static int decide(struct recogniser *r, struct layer *layer)
         layer->scheme = unnamed_scheme(weight, layer);
     if (!layer->scheme)
         return note_stale(r, layer);
+    NWI_TRY(count_scheme(r, &layer->scheme));
     weight->scheme = layer->scheme;
     weight->quantised = true;
-    return count_scheme(r, layer->scheme);
+    return NW_OK;
 }
 
 /* ---- third pass: what goes with a quantised weight ---- */
@@ -354,7 +357,7 @@ static void mark_markers(struct recogniser *r)
     for (uint32_t i = 0; scheme && i < r->component->n_tensors; i++) {
         struct nwi_stored *tensor = &r->ckpt->tensors[r->component->first_tensor + i];
         if (tensor->rank != 1 || tensor->shape[0] > 2 ||
-            !has_suffix(tensor, ".scaled_fp8", &stem))
+            !has_suffix(tensor, ".scaled_fp8", 11, &stem))
             continue;
         tensor->scheme = "scaled_fp8";
         tensor->quantised = true;

@@ -38,6 +38,7 @@ enum nwi_companion {
 
 struct nwi_companion_row {
     const char *suffix; /* of the companion's name, with its dot */
+    size_t size;        /* of the suffix, bytes */
     const char *weight; /* what stands in its place in the weight's name */
     enum nwi_companion kind;
     bool strict; /* without a weight it is worth a note */
