@@ -13,20 +13,19 @@
 #define RING_SHARE       10 /* of the bytes that pass through it: small loads stay small */
 #define ONE_THREAD_BELOW (1ull << 20) /* bytes not worth starting a thread for */
 
-static bool to_memory(const struct nw_load_options *options)
+bool nwi_step_wanted(const struct nw_plan *plan, const struct nwi_step *step,
+                     enum nwi_purpose purpose)
 {
-    return !(options->flags & (NW_LOAD_TO_FILE | NW_LOAD_TO_SINK));
+    return purpose != NWI_TO_MEMORY ||
+           !nwi_target_mapped(&plan->targets[step->target]) ||
+           plan->options.flags & NW_LOAD_DIGEST;
 }
 
-/* Source bytes that a run reads through the ring; mapped targets are read for a digest
- * only. */
-static uint64_t count_read_bytes(const struct nw_plan *plan)
+static uint64_t count_read_bytes(const struct nw_plan *plan, enum nwi_purpose purpose)
 {
     uint64_t n = 0;
     for (size_t i = 0; i < plan->n_steps; i++) {
-        bool mapped = nwi_target_mapped(&plan->targets[plan->steps[i].target]);
-        if (!mapped || !to_memory(&plan->options) ||
-            plan->options.flags & NW_LOAD_DIGEST)
+        if (nwi_step_wanted(plan, &plan->steps[i], purpose))
             n += plan->steps[i].nbytes;
     }
     return n;
@@ -43,10 +42,8 @@ static uint64_t ring_bytes(const struct nw_load_options *options, uint64_t read_
     return nwi_round_up(nwi_min(ring, most), 4096);
 }
 
-static uint64_t results_bytes(const struct nw_plan *plan)
+static uint64_t memory_bytes(const struct nw_plan *plan)
 {
-    if (!to_memory(&plan->options))
-        return 0;
     uint64_t n = 0;
     for (size_t i = 0; i < plan->n_targets; i++) {
         const struct nwi_target *target = &plan->targets[i];
@@ -56,34 +53,19 @@ static uint64_t results_bytes(const struct nw_plan *plan)
     }
     for (size_t i = 0; i < plan->n_pools; i++)
         n += nwi_pages_size(plan->memory, plan->pools[i].nbytes);
+    return n + plan->n_targets * sizeof(void *) + plan->n_pools * sizeof(void *);
+}
+
+/* Names and other texts stand in the output's records up to three times. */
+static uint64_t output_bytes(const struct nw_plan *plan)
+{
+    const struct nw_checkpoint *ckpt = plan->ckpt;
+    uint64_t n = NWI_OUTPUT_BYTES +
+                 (uint64_t)plan->n_targets * NWI_OUTPUT_TARGET_BYTES +
+                 (uint64_t)ckpt->n_metadata * NWI_OUTPUT_PAIR_BYTES;
+    for (size_t i = 0; i < ckpt->n_others; i++)
+        n += NWI_OUTPUT_OTHER_BYTES + 3 * (strlen(ckpt->others[i].name) + 1);
     return n;
-}
-
-uint32_t nwi_plan_most_workers(const struct nw_plan *plan)
-{
-    bool automatic = plan->options.threads == 0 && plan->threads > 0;
-    if (automatic)
-        return (uint32_t)nwi_max(plan->threads, NWI_AUTO_WORKERS);
-    return plan->threads ? plan->threads : 1;
-}
-
-/* Records of one plan; what a run has once, however many plans, is in
- * shared_records_bytes. */
-static uint64_t records_bytes(const struct nw_plan *plan)
-{
-    return NWI_RUN_RECORD_BYTES +
-           (uint64_t)plan->n_targets * (NWI_TARGET_RECORD_BYTES + sizeof(void *)) +
-           (uint64_t)plan->n_pools * sizeof(void *);
-}
-
-static uint64_t shared_records_bytes(const struct nw_plan *const *plans, size_t n)
-{
-    uint64_t workers = 0;
-    for (size_t i = 0; i < n; i++)
-        workers = nwi_max(workers, nwi_plan_most_workers(plans[i]));
-    uint64_t n_files = n ? plans[0]->ckpt->n_files : 0;
-    return nwi_memory_self_bytes() + workers * NWI_WORKER_RECORD_BYTES +
-           n_files * (sizeof(int) + sizeof(void *) + NWI_MAPPING_RECORD_BYTES);
 }
 
 static uint32_t decide_threads(const struct nw_load_options *options,
@@ -94,75 +76,87 @@ static uint32_t decide_threads(const struct nw_load_options *options,
     return options->threads ? options->threads : nwi_cpu_count();
 }
 
-static uint64_t sum_final_bytes(const struct nw_plan *plan, bool mapped_only)
+/* Automatic threads may grow where a reader blocks: records are there for that. */
+static uint32_t decide_workers(const struct nw_load_options *options, uint32_t threads)
 {
-    uint64_t n = 0;
-    for (size_t i = 0; i < plan->n_targets; i++) {
-        if (!mapped_only || nwi_target_mapped(&plan->targets[i]))
-            n += plan->targets[i].info.nbytes;
-    }
-    return n;
+    if (options->threads == 0 && threads > 0)
+        return (uint32_t)nwi_max(threads, NWI_AUTO_WORKERS);
+    return threads ? threads : 1;
 }
 
-void nwi_plan_cost_fill(struct nw_plan *plan)
+static struct nwi_footprint footprint(const struct nw_plan *const *plans, size_t n,
+                                      enum nwi_purpose purpose, uint64_t read_bytes)
 {
-    uint64_t read_bytes = count_read_bytes(plan);
-    plan->threads = decide_threads(&plan->options, read_bytes);
-    plan->footprint = (struct nwi_footprint){
-        .results = results_bytes(plan),
-        .ring = ring_bytes(&plan->options, read_bytes),
-        .records = records_bytes(plan),
-    };
-    uint64_t final_bytes = sum_final_bytes(plan, false);
-    plan->cost = (struct nw_cost){
-        .read_bytes = read_bytes,
-        .final_bytes = final_bytes,
-        .zero_copy_bytes = to_memory(&plan->options) ? sum_final_bytes(plan, true) : 0,
-        .disk_bytes = plan->options.flags & NW_LOAD_TO_FILE ? final_bytes : 0,
-    };
-    const struct nw_plan *self = plan;
-    nwi_plans_cost(&self, 1, &plan->cost, NULL);
-}
-
-/* Adds up what several plans need beside each other; the ring is shared. */
-static struct nwi_footprint sum_footprints(const struct nw_plan *const *plans, size_t n)
-{
-    struct nwi_footprint sum = {0};
-    uint64_t read_bytes = 0;
+    const struct nw_checkpoint *ckpt = plans[0]->ckpt;
+    struct nwi_footprint need = {0};
     for (size_t i = 0; i < n; i++) {
-        read_bytes += plans[i]->cost.read_bytes;
-        sum.results += plans[i]->footprint.results;
-        sum.records += plans[i]->footprint.records;
+        const struct nw_plan *plan = plans[i];
+        need.records += NWI_RUN_RECORD_BYTES;
+        need.records += (uint64_t)plan->n_targets * NWI_TARGET_RECORD_BYTES;
         if (n > 1)
-            sum.records += (uint64_t)plans[i]->n_steps * NWI_STEP_REF_BYTES;
+            need.records += (uint64_t)plan->n_steps * NWI_STEP_REF_BYTES;
+        if (purpose == NWI_TO_MEMORY)
+            need.results += memory_bytes(plan);
+        if (purpose == NWI_TO_FILE)
+            need.records += output_bytes(plan);
     }
-    if (n)
-        sum.ring = ring_bytes(&plans[0]->options, read_bytes);
-    sum.records += shared_records_bytes(plans, n);
-    return sum;
+    need.ring = ring_bytes(&plans[0]->options, read_bytes);
+    need.threads = decide_threads(&plans[0]->options, read_bytes);
+    need.n_workers = decide_workers(&plans[0]->options, need.threads);
+    need.records += nwi_memory_self_bytes() + need.n_workers * NWI_WORKER_RECORD_BYTES;
+    need.records += ckpt->n_files * sizeof(int);
+    if (purpose == NWI_TO_MEMORY)
+        need.records += ckpt->n_files * (sizeof(void *) + NWI_MAPPING_RECORD_BYTES);
+    return need;
 }
 
-void nwi_plans_cost(const struct nw_plan *const *plans, size_t n, struct nw_cost *out,
-                    struct nwi_footprint *footprint)
+static void add_bytes(const struct nw_plan *plan, enum nwi_purpose purpose,
+                      struct nw_cost *sum)
 {
-    struct nw_cost sum = {0};
-    struct nwi_footprint need = sum_footprints(plans, n);
-    uint64_t held = n ? nwi_memory_used(plans[0]->ckpt->memory) : 0;
-    for (size_t i = 0; i < n; i++) {
-        sum.read_bytes += plans[i]->cost.read_bytes;
-        sum.final_bytes += plans[i]->cost.final_bytes;
-        sum.zero_copy_bytes += plans[i]->cost.zero_copy_bytes;
-        sum.disk_bytes += plans[i]->cost.disk_bytes;
-        held += nwi_memory_used(plans[i]->memory);
+    sum->read_bytes += count_read_bytes(plan, purpose);
+    for (size_t i = 0; i < plan->n_targets; i++) {
+        const struct nw_target *target = &plan->targets[i].info;
+        sum->final_bytes += target->nbytes;
+        if (purpose == NWI_TO_FILE)
+            sum->disk_bytes += target->nbytes;
+        if (purpose == NWI_TO_MEMORY && target->op == NW_OP_MAP)
+            sum->zero_copy_bytes += target->nbytes;
     }
-    sum.scratch_bytes = need.ring + need.records;
-    sum.peak_bytes = held + need.results + sum.scratch_bytes;
-    if (n)
-        sum.peak_bytes =
-            nwi_max(sum.peak_bytes, nwi_memory_peak(plans[0]->ckpt->memory));
-    *out = sum;
-    if (footprint)
-        *footprint = need;
+}
+
+uint64_t nwi_plans_held_bytes(const struct nw_plan *const *plans, size_t n)
+{
+    uint64_t held = n ? nwi_memory_used(plans[0]->ckpt->memory) : 0;
+    for (size_t i = 0; i < n; i++)
+        held += nwi_memory_used(plans[i]->memory);
+    return held;
+}
+
+void nwi_plans_cost(const struct nw_plan *const *plans, size_t n,
+                    enum nwi_purpose purpose, struct nw_cost *out,
+                    struct nwi_footprint *need)
+{
+    struct nwi_footprint unused;
+    memset(out, 0, sizeof *out);
+    if (!need)
+        need = &unused;
+    memset(need, 0, sizeof *need);
+    if (n == 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        add_bytes(plans[i], purpose, out);
+    *need = footprint(plans, n, purpose, out->read_bytes);
+    out->scratch_bytes = need->ring + need->records;
+    out->peak_bytes =
+        nwi_plans_held_bytes(plans, n) + need->results + out->scratch_bytes;
+    out->peak_bytes = nwi_max(out->peak_bytes, nwi_memory_peak(plans[0]->ckpt->memory));
+}
+
+enum nwi_purpose nwi_plan_purpose(const struct nw_plan *plan)
+{
+    if (plan->options.flags & NW_LOAD_TO_FILE)
+        return NWI_TO_FILE;
+    return plan->options.flags & NW_LOAD_TO_SINK ? NWI_TO_SINK : NWI_TO_MEMORY;
 }
 
 const char *nwi_plan_fits(const struct nw_cost *cost,

@@ -225,7 +225,8 @@ static void write_plans(struct document *document)
         first += document->plans[i]->n_targets;
     }
     nwi_json_array_end(w);
-    nwi_plans_cost(document->plans, document->n_plans, &total, NULL);
+    nwi_plans_cost(document->plans, document->n_plans,
+                   nwi_plan_purpose(document->plans[0]), &total, NULL);
     write_cost(w, &total, &document->plans[0]->machine);
 }
 

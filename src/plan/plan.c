@@ -75,7 +75,8 @@ static int make(struct nw_plan *plan, const struct nw_load_options *options,
     NWI_TRY(nwi_plan_targets(plan, options, err));
     NWI_TRY(nwi_plan_placement(plan, err));
     NWI_TRY(nwi_plan_steps(plan, err));
-    nwi_plan_cost_fill(plan);
+    const struct nw_plan *self = plan;
+    nwi_plans_cost(&self, 1, nwi_plan_purpose(plan), &plan->cost, NULL);
     /* A machine that does not tell is no reason to refuse: source stays NULL. */
     if (nwi_system_memory(&plan->machine, NULL) != NW_OK)
         plan->machine.source = NULL;

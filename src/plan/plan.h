@@ -32,11 +32,17 @@ struct nwi_step {
     uint32_t target;     /* row of targets */
 };
 
-/* What a run will allocate, without the catalog and the plans (see cost.c). */
+/* Where the results of a run go. */
+enum nwi_purpose { NWI_TO_MEMORY, NWI_TO_FILE, NWI_TO_SINK };
+
+/* What a run will allocate, without the catalog and the plans (see cost.c), and with
+ * how many workers. */
 struct nwi_footprint {
-    uint64_t results; /* pages, pool blocks and storage records */
-    uint64_t ring;    /* staging buffers, allocated as one piece */
-    uint64_t records; /* all else of a run: per target, per worker, per file */
+    uint64_t results;   /* pages, pool blocks and storage records */
+    uint64_t ring;      /* staging buffers, allocated as one piece */
+    uint64_t records;   /* all else of a run: per target, per worker, per file */
+    uint32_t threads;   /* workers; 0 = the calling thread alone */
+    uint32_t n_workers; /* that there are records for */
 };
 
 struct nw_plan {
@@ -57,8 +63,6 @@ struct nw_plan {
     size_t n_harmless;
     struct nw_report report;
     struct nw_cost cost;
-    struct nwi_footprint footprint;
-    uint32_t threads; /* workers of a run; 0 = the calling thread alone */
     struct nw_system_memory machine; /* when the plan was made; source NULL = unknown */
     int refused; /* NW_OK, or the code with which it may not be run */
 };
@@ -70,12 +74,20 @@ int nwi_plan_create(struct nw_checkpoint *ckpt, const struct nw_load_options *op
                     struct nw_plan **out, struct nw_error *err);
 
 /* Cost of running several plans of one checkpoint together: the ring exists once, and
- * is as large as for all of them. `footprint` may be NULL. */
-void nwi_plans_cost(const struct nw_plan *const *plans, size_t n, struct nw_cost *out,
-                    struct nwi_footprint *footprint);
+ * is as large as for all of them. `need` may be NULL. */
+void nwi_plans_cost(const struct nw_plan *const *plans, size_t n,
+                    enum nwi_purpose purpose, struct nw_cost *out,
+                    struct nwi_footprint *need);
 
-/* Workers that a run of the plan may have records for. */
-uint32_t nwi_plan_most_workers(const struct nw_plan *plan);
+/* What the plans' checkpoint and the plans themselves hold. */
+uint64_t nwi_plans_held_bytes(const struct nw_plan *const *plans, size_t n);
+
+/* What the plan's own cost and budget are about. */
+enum nwi_purpose nwi_plan_purpose(const struct nw_plan *plan);
+
+/* True if a run for that purpose reads the step's bytes. */
+bool nwi_step_wanted(const struct nw_plan *plan, const struct nwi_step *step,
+                     enum nwi_purpose purpose);
 
 /* "yes", "pages" (only because mapped pages can be given back), "no"; NULL if unknown.
  */

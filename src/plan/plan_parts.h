@@ -17,9 +17,6 @@ int nwi_plan_placement(struct nw_plan *plan, struct nw_error *err);
  * target. */
 int nwi_plan_steps(struct nw_plan *plan, struct nw_error *err);
 
-/* cost.c: footprint and cost from targets, placement and steps. */
-void nwi_plan_cost_fill(struct nw_plan *plan);
-
 /* True if a load to memory takes the target from a mapping of its file. */
 static inline bool nwi_target_mapped(const struct nwi_target *target)
 {

@@ -6,13 +6,6 @@
 #include "base/arith.h"
 #include "tensor/dtype.h"
 
-bool nwi_run_wants(const struct nwi_run *run, const struct nwi_step *step, size_t plan)
-{
-    const struct nw_plan *owner = run->plans[plan];
-    return !run->to_memory || owner->targets[step->target].info.op != NW_OP_MAP ||
-           (owner->options.flags & NW_LOAD_DIGEST);
-}
-
 static uint64_t step_end(const struct nwi_step *step)
 {
     return step->offset + step->nbytes;

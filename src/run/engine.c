@@ -180,40 +180,32 @@ static struct nwi_worker *crew_worker(const struct crew *crew, uint32_t i)
     return (void *)(crew->records + (size_t)i * NWI_WORKER_RECORD_BYTES);
 }
 
-static uint32_t wanted_workers(const struct nwi_run *run, size_t n_records)
+static uint32_t wanted_workers(const struct nwi_run *run,
+                               const struct nwi_footprint *need)
 {
-    uint32_t n = 0;
-    bool automatic = false;
-    for (size_t i = 0; i < run->n_plans; i++) {
-        n = (uint32_t)nwi_max(n, run->plans[i]->threads);
-        automatic = automatic || run->plans[i]->options.threads == 0;
-    }
+    bool automatic = run->plans[0]->options.threads == 0;
+    uint32_t n = need->threads;
     if (n && automatic && run->reader == &nwi_reader_direct)
         n = (uint32_t)nwi_max(n, DIRECT_WORKERS);
-    return (uint32_t)nwi_min(n, n_records);
+    return n;
 }
 
-static int hire(struct nwi_run *run, struct crew *crew, struct nw_error *err)
+static int hire(struct nwi_run *run, const struct nwi_footprint *need,
+                struct crew *crew, struct nw_error *err)
 {
-    for (size_t i = 0; i < run->n_plans; i++)
-        crew->n_records =
-            (size_t)nwi_max(crew->n_records, nwi_plan_most_workers(run->plans[i]));
+    crew->n_records = need->n_workers;
+    crew->ring_bytes = (size_t)need->ring;
     size_t size = crew->n_records * NWI_WORKER_RECORD_BYTES;
     crew->records = nwi_zalloc(run->memory, size);
     if (!crew->records)
         return nwi_fail_nomem(err, size);
-    if (crew->ring_bytes) {
-        crew->ring = nwi_alloc_pages(run->memory, crew->ring_bytes, true);
-        if (!crew->ring)
-            return nwi_fail_nomem(err, crew->ring_bytes);
-    }
-    uint32_t threads = wanted_workers(run, crew->n_records);
-    run->figures.threads = threads;
-    crew->n = (uint32_t)nwi_max(threads, 1);
-    crew->n =
-        (uint32_t)nwi_max(nwi_min(crew->n, crew->ring_bytes / (4 * SLOT_LEAST)), 1);
-    if (run->figures.threads)
-        run->figures.threads = crew->n;
+    crew->ring = nwi_alloc_pages(run->memory, crew->ring_bytes, true);
+    if (!crew->ring)
+        return nwi_fail_nomem(err, crew->ring_bytes);
+    uint32_t threads = wanted_workers(run, need);
+    uint64_t most = nwi_max(crew->ring_bytes / (4 * SLOT_LEAST), 1);
+    crew->n = (uint32_t)nwi_min(nwi_max(threads, 1), most);
+    run->figures.threads = threads ? crew->n : 0;
     return NW_OK;
 }
 
@@ -309,7 +301,8 @@ static void init_states(struct nwi_run *run)
         for (size_t i = 0; i < plan->n_targets; i++) {
             struct nwi_target_state *state = &run->states[run->first_target[p] + i];
             state->plan = (uint32_t)p;
-            state->digest_only = run->to_memory && nwi_target_mapped(&plan->targets[i]);
+            state->digest_only =
+                run->purpose == NWI_TO_MEMORY && nwi_target_mapped(&plan->targets[i]);
         }
         for (size_t i = 0; i < plan->n_steps; i++) {
             size_t number = run->first_target[p] + plan->steps[i].target;
@@ -401,9 +394,8 @@ static int move_bytes(struct nwi_run *run, const struct nwi_run_request *request
     struct nw_cost cost;
     struct crew crew = {0};
     nwi_plans_cost((const struct nw_plan *const *)request->plans, request->n_plans,
-                   &cost, &need);
-    crew.ring_bytes = (size_t)need.ring;
-    int code = hire(run, &crew, err);
+                   request->purpose, &cost, &need);
+    int code = hire(run, &need, &crew, err);
     if (code == NW_OK)
         code = equip(run, &crew, err);
     if (code == NW_OK) {
@@ -451,7 +443,7 @@ int nwi_run(const struct nwi_run_request *request, struct nw_result_figures *fig
         .first_target = request->first_target,
         .states = request->states,
         .sink = request->sink,
-        .to_memory = request->to_memory,
+        .purpose = request->purpose,
         .ckpt = request->plans[0]->ckpt,
         .memory = request->memory,
         .position_file = NW_NONE,

@@ -182,31 +182,25 @@ static int place_mapped(struct nw_weights *weights, struct nw_error *err)
     return NW_OK;
 }
 
-/* What the plans' checkpoint and the plans themselves hold while the run goes on. */
-static uint64_t held_bytes(struct nw_plan *const *plans, size_t n_plans)
-{
-    uint64_t held = nwi_memory_used(plans[0]->ckpt->memory);
-    for (size_t i = 0; i < n_plans; i++)
-        held += nwi_memory_used(plans[i]->memory);
-    return held;
-}
-
 void nwi_run_limit(struct nwi_memory *memory, struct nw_plan *const *plans,
                    size_t n_plans)
 {
     uint64_t budget = plans[0]->budget_bytes;
-    uint64_t held = held_bytes(plans, n_plans);
+    uint64_t held = nwi_plans_held_bytes((const struct nw_plan *const *)plans, n_plans);
     if (budget)
         nwi_memory_set_limit(memory, budget > held ? budget - held : 0);
 }
 
 void nwi_run_peaks(const struct nwi_memory *memory, struct nw_plan *const *plans,
-                   size_t n_plans, struct nw_result_figures *figures)
+                   size_t n_plans, enum nwi_purpose purpose,
+                   struct nw_result_figures *figures)
 {
     struct nw_cost cost;
-    nwi_plans_cost((const struct nw_plan *const *)plans, n_plans, &cost, NULL);
+    nwi_plans_cost((const struct nw_plan *const *)plans, n_plans, purpose, &cost, NULL);
     figures->predicted_peak_bytes = cost.peak_bytes;
-    figures->peak_bytes = held_bytes(plans, n_plans) + nwi_memory_peak(memory);
+    figures->peak_bytes =
+        nwi_plans_held_bytes((const struct nw_plan *const *)plans, n_plans) +
+        nwi_memory_peak(memory);
     uint64_t opening = nwi_memory_peak(plans[0]->ckpt->memory);
     if (opening > figures->peak_bytes)
         figures->peak_bytes = opening;
@@ -231,7 +225,7 @@ static int fill(struct nw_weights *weights, const struct nw_run_options *options
         .first_target = weights->first_target,
         .states = weights->states,
         .sink = {.ctx = weights, .place = place},
-        .to_memory = true,
+        .purpose = NWI_TO_MEMORY,
         .memory = weights->memory,
         .options = options,
     };
@@ -239,7 +233,8 @@ static int fill(struct nw_weights *weights, const struct nw_run_options *options
     nwi_run_limit(weights->memory, weights->plans, weights->n_plans);
     NWI_TRY(place_mapped(weights, err));
     NWI_TRY(nwi_run(&request, &weights->figures, err));
-    nwi_run_peaks(weights->memory, weights->plans, weights->n_plans, &weights->figures);
+    nwi_run_peaks(weights->memory, weights->plans, weights->n_plans, NWI_TO_MEMORY,
+                  &weights->figures);
     nwi_sum_counts(weights->states, weights->n_targets, &weights->figures);
     return NW_OK;
 }

@@ -55,7 +55,8 @@ void nwi_run_limit(struct nwi_memory *memory, struct nw_plan *const *plans,
                    size_t n_plans);
 /* Fills peak_bytes and predicted_peak_bytes. */
 void nwi_run_peaks(const struct nwi_memory *memory, struct nw_plan *const *plans,
-                   size_t n_plans, struct nw_result_figures *figures);
+                   size_t n_plans, enum nwi_purpose purpose,
+                   struct nw_result_figures *figures);
 /* Fills overflow and flushed. */
 void nwi_sum_counts(const struct nwi_target_state *states, size_t n,
                     struct nw_result_figures *figures);

@@ -101,7 +101,7 @@ struct nwi_run {
     size_t n_targets;
     struct nwi_target_state *states; /* [n_targets] */
     struct nwi_sink sink;
-    bool to_memory; /* mapped targets take no part, but for a digest */
+    enum nwi_purpose purpose;
     const struct nwi_reader *reader;
     struct nw_checkpoint *ckpt;
     struct nwi_memory *memory; /* of this run */
@@ -131,7 +131,7 @@ struct nwi_run_request {
     const size_t *first_target;      /* [n_plans] */
     struct nwi_target_state *states; /* [all targets], zeroed; filled in */
     struct nwi_sink sink;
-    bool to_memory;
+    enum nwi_purpose purpose;
     struct nwi_memory *memory;
     const struct nw_run_options *options; /* complete */
 };
@@ -152,7 +152,11 @@ static inline const struct nwi_step *nwi_run_step(const struct nwi_run *run, siz
 }
 
 /* True if the run reads that step's bytes. */
-bool nwi_run_wants(const struct nwi_run *run, const struct nwi_step *step, size_t plan);
+static inline bool nwi_run_wants(const struct nwi_run *run, const struct nwi_step *step,
+                                 size_t plan)
+{
+    return nwi_step_wanted(run->plans[plan], step, run->purpose);
+}
 
 /* The next unit in file order, its targets placed; false if there is none left, or all
  * stops. */

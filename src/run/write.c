@@ -50,8 +50,8 @@ static void delivery_release(struct delivery *delivery)
     nwi_memory_release(delivery->memory);
 }
 
-static int delivery_run(struct delivery *delivery, struct nwi_sink sink,
-                        const struct nw_run_options *options,
+static int delivery_run(struct delivery *delivery, enum nwi_purpose purpose,
+                        struct nwi_sink sink, const struct nw_run_options *options,
                         struct nw_result_figures *figures, struct nw_error *err)
 {
     struct nwi_run_request request = {
@@ -60,11 +60,13 @@ static int delivery_run(struct delivery *delivery, struct nwi_sink sink,
         .first_target = delivery->first_target,
         .states = delivery->states,
         .sink = sink,
+        .purpose = purpose,
         .memory = delivery->memory,
         .options = options,
     };
     NWI_TRY(nwi_run(&request, figures, err));
-    nwi_run_peaks(delivery->memory, delivery->plans, delivery->n_plans, figures);
+    nwi_run_peaks(delivery->memory, delivery->plans, delivery->n_plans, purpose,
+                  figures);
     nwi_sum_counts(delivery->states, delivery->n_targets, figures);
     return NW_OK;
 }
@@ -111,7 +113,8 @@ static int write_files(struct delivery *delivery, const char *path,
     int code = nwi_output_begin(delivery->plans, delivery->n_plans, path, write_options,
                                 delivery->memory, &output, err);
     if (code == NW_OK)
-        code = delivery_run(delivery, nwi_output_sink(output), options, &figures, err);
+        code = delivery_run(delivery, NWI_TO_FILE, nwi_output_sink(output), options,
+                            &figures, err);
     if (code == NW_OK && out)
         code = write_result(delivery, &figures, output, out, err);
     if (code == NW_OK)
@@ -199,7 +202,7 @@ int nwi_deliver(struct nw_plan *const *plans, size_t n_plans,
                              .done = caller_done};
     int code = delivery_init(&delivery, plans, n_plans, err);
     if (code == NW_OK)
-        code = delivery_run(&delivery, inner, options, &figures, err);
+        code = delivery_run(&delivery, NWI_TO_SINK, inner, options, &figures, err);
     if (code == NW_OK && out)
         code = delivery_result(&delivery, &figures, out, err);
     if (delivery.memory)
