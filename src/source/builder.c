@@ -382,6 +382,30 @@ int nwi_builder_begin_component(struct nwi_builder *b,
         return nwi_builder_nomem(b, sizeof *row);
     *row = *component;
     row->first_tensor = (uint32_t)b->tensors.n;
+    b->names_dirty = false;
+    return NW_OK;
+}
+
+int nwi_builder_reserve_names(struct nwi_builder *b, size_t n)
+{
+    struct nwi_map *names = &nwi_builder_component(b)->names;
+    if (names->slots || nwi_map_init(names, b->memory, n) == NW_OK)
+        return NW_OK;
+    return nwi_builder_nomem(b, n);
+}
+
+int nwi_builder_enter_name(struct nwi_builder *b, const char *name, size_t size,
+                           uint32_t file, bool *taken)
+{
+    const struct nwi_stored *rows = b->tensors.items;
+    uint32_t row = (uint32_t)b->tensors.n;
+    uint32_t existing = NWI_MAP_NONE;
+    if (nwi_map_add(&nwi_builder_component(b)->names, name, size, row, &existing) !=
+        NW_OK)
+        return nwi_builder_nomem(b, size);
+    *taken =
+        existing != NWI_MAP_NONE && (existing >= row || rows[existing].file == file);
+    b->names_dirty |= existing != NWI_MAP_NONE;
     return NW_OK;
 }
 
@@ -393,7 +417,7 @@ static int settle(struct nwi_builder *b, const struct nwi_index *index, uint32_t
     struct nwi_stored *a = &rows[first];
     struct nwi_stored *z = &rows[second];
     uint32_t wanted = index ? nwi_index_file(index, z->name, z->name_size) : NW_NONE;
-    bool decided = wanted == a->file || wanted == z->file;
+    bool decided = a->file != z->file && (wanted == a->file || wanted == z->file);
     struct nwi_stored *loser = wanted == z->file ? a : z;
     struct nwi_place place = {.file = nwi_builder_file(b, loser->file)->info.path,
                               .tensor = loser->name,
@@ -445,17 +469,26 @@ static void drop_nameless(struct nwi_builder *b, size_t first)
     b->tensors.n = n;
 }
 
+/* True if what was entered while the tensors came is as good as a new map. */
+static bool is_settled(const struct nwi_builder *b,
+                       const struct nwi_component *component)
+{
+    size_t n = b->tensors.n - component->first_tensor;
+    bool spacious =
+        component->names.bits > 8 && (size_t)1 << component->names.bits > 16 * n;
+    return !b->names_dirty && component->names.n == n && !spacious;
+}
+
 int nwi_builder_end_component(struct nwi_builder *b, const struct nwi_index *index)
 {
     struct nwi_component *component = nwi_builder_component(b);
-    const struct nwi_stored *rows = NULL;
-    size_t lost = 0;
-    do {
+    size_t lost = is_settled(b, component) ? 0 : 1;
+    while (lost) {
         NWI_TRY(map_names(b, index, &lost));
         if (lost)
             drop_nameless(b, component->first_tensor);
-    } while (lost);
-    rows = b->tensors.items;
+    }
+    const struct nwi_stored *rows = b->tensors.items;
     component->n_tensors = (uint32_t)(b->tensors.n - component->first_tensor);
     component->info.n_tensors = component->n_tensors;
     for (size_t i = component->first_tensor; i < b->tensors.n; i++)

@@ -46,6 +46,7 @@ struct nwi_builder {
     struct nwi_vector problems;   /* struct nw_problem */
     struct nwi_vector variants;   /* const char * */
     struct nwi_vector others;     /* struct nwi_other_file */
+    bool names_dirty; /* the map of the newest component must be made anew */
 
     uint64_t n_unlisted; /* problems past the limit */
     int32_t
@@ -104,6 +105,13 @@ int nwi_builder_add_variant(struct nwi_builder *b, const char *variant, size_t s
 /* Tensors and metadata added from now on belong to a new component. */
 int nwi_builder_begin_component(struct nwi_builder *b,
                                 const struct nwi_component *component);
+/* Makes room in the newest component's map for about n names. */
+int nwi_builder_reserve_names(struct nwi_builder *b, size_t n);
+/* Enters the name (on the arena) of the tensor that is to be added next into the newest
+ * component's map. *taken: file row `file` has one of that name. A tensor that is not
+ * added after all, or moves to another row, leaves names_dirty to be set. */
+int nwi_builder_enter_name(struct nwi_builder *b, const char *name, size_t size,
+                           uint32_t file, bool *taken);
 /* Names are unique in a component: two tensors of one name are settled by `index`
  * (NULL: there is none), which names the file that counts; else DUPLICATE. */
 int nwi_builder_end_component(struct nwi_builder *b, const struct nwi_index *index);

@@ -28,6 +28,7 @@ static void permute(struct nwi_builder *b, const struct nwi_vector *extents,
     for (size_t i = 0; i < extents->n; i++) {
         if (rows[i].row == NW_NONE)
             continue;
+        b->names_dirty |= rows[i].row != first + n;
         spare[n] = tensors[rows[i].row];
         rows[i].row = (uint32_t)(first + n++);
     }

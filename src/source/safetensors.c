@@ -31,7 +31,7 @@ struct reader {
     size_t header_size;
     struct nwi_json json;
     struct nw_error failure; /* what the JSON reader says */
-    struct nwi_map names;    /* of this file -> row of extents */
+    bool has_metadata;       /* __metadata__ was met */
     struct nwi_vector extents;
     struct nwi_vector shape;   /* uint64_t, of the entry being read */
     struct nwi_vector offsets; /* uint64_t, likewise */
@@ -47,12 +47,14 @@ static const struct {
 
 #define N_FIELDS (sizeof fields / sizeof fields[0])
 
-/* One tensor of the header. Texts point into the header or the scratch arena. */
+#define ENTRY_BYTES 128 /* of the header, about, for one tensor */
+
+/* One tensor of the header. */
 struct entry {
-    const char *name;
+    const char *name; /* on the checkpoint's arena */
     size_t name_size;
-    uint64_t at; /* its key, in the file */
-    const char *tag;
+    uint64_t at;     /* its key, in the file */
+    const char *tag; /* in the header, or on the scratch arena */
     size_t tag_size;
     uint32_t seen; /* enum field */
     bool bad;      /* a problem was found: it cannot become a tensor */
@@ -352,7 +354,7 @@ static int add_tensor(struct reader *r, const struct entry *entry, int dtype)
     const uint64_t *offsets = r->offsets.items;
     const struct nwi_dtype_info *info = nwi_dtype_info(dtype);
     struct nwi_stored row = {
-        .name = nwi_arena_copy(arena, entry->name, entry->name_size),
+        .name = entry->name,
         .name_size = (uint32_t)entry->name_size,
         .shape = no_dims,
         .rank = (uint32_t)r->shape.n,
@@ -370,7 +372,7 @@ static int add_tensor(struct reader *r, const struct entry *entry, int dtype)
             memcpy(shape, r->shape.items, r->shape.n * sizeof *shape);
         row.shape = shape;
     }
-    if (!row.name || !row.dtype_text || !row.shape)
+    if (!row.dtype_text || !row.shape)
         return nwi_builder_nomem(r->b,
                                  entry->name_size + r->shape.n * sizeof(uint64_t));
     return nwi_builder_add_tensor(r->b, &row);
@@ -429,24 +431,38 @@ static int read_entry(struct reader *r, struct entry *entry)
 
 /* ---- the header ---- */
 
+static int read_metadata_key(struct reader *r)
+{
+    enum nwi_json_token token = NWI_JSON_END;
+    if (!r->has_metadata) {
+        r->has_metadata = true;
+        return read_metadata(r);
+    }
+    NWI_TRY(duplicate_key(r, "the header", r->json.text, r->json.text_size));
+    NWI_TRY(nwi_json_next(&r->json, &token));
+    return nwi_json_skip(&r->json, token);
+}
+
 static int read_key(struct reader *r)
 {
-    struct entry entry = {
-        .name = r->json.text, .name_size = r->json.text_size, .at = token_offset(r)};
-    uint32_t existing = NWI_MAP_NONE;
-    if (nwi_map_add(&r->names, entry.name, entry.name_size, 0, &existing) != NW_OK)
-        return nwi_builder_nomem(r->b, entry.name_size);
-    if (existing != NWI_MAP_NONE) {
+    struct entry entry = {.name_size = r->json.text_size, .at = token_offset(r)};
+    size_t n_tensors = r->b->tensors.n;
+    bool taken = false;
+    if (equals(r->json.text, r->json.text_size, "__metadata__"))
+        return read_metadata_key(r);
+    entry.name = nwi_arena_copy(r->b->arena, r->json.text, entry.name_size);
+    if (!entry.name)
+        return nwi_builder_nomem(r->b, entry.name_size + 1);
+    NWI_TRY(nwi_builder_enter_name(r->b, entry.name, entry.name_size, r->file, &taken));
+    if (taken) {
         entry.bad = true;
         NWI_TRY(duplicate_key(r, "the header", entry.name, entry.name_size));
     }
-    if (equals(entry.name, entry.name_size, "__metadata__"))
-        return read_metadata(r);
     int code = read_entry(r, &entry);
-    if (r->failure.code == NW_OK || r->failure.tensor[0])
+    r->b->names_dirty |= r->b->tensors.n == n_tensors;
+    if (r->failure.code == NW_OK)
         return code;
-    char *name = nwi_arena_copy(&r->b->scratch, entry.name, entry.name_size);
-    return nwi_error_in_tensor(&r->failure, code, name);
+    return nwi_error_in_tensor(&r->failure, code, entry.name);
 }
 
 static int read_header(struct reader *r)
@@ -508,6 +524,7 @@ static int read_file(struct reader *r)
 {
     size_t first_row = r->b->tensors.n;
     NWI_TRY(load_header(r));
+    NWI_TRY(nwi_builder_reserve_names(r->b, r->header_size / ENTRY_BYTES));
     nwi_json_init(&r->json, r->header, r->header_size, LENGTH_BYTES, NW_E_BAD_HEADER,
                   &r->b->scratch, &r->failure);
     NWI_TRY(read_header(r));
@@ -520,7 +537,6 @@ static int parse(struct nwi_builder *b, uint32_t file)
     struct reader r = {.b = b,
                        .file = file,
                        .path = nwi_builder_file(b, file)->info.path,
-                       .names.memory = b->memory,
                        .extents.item_size = sizeof(struct nwi_extent),
                        .shape.item_size = sizeof(uint64_t),
                        .offsets.item_size = sizeof(uint64_t)};
@@ -528,7 +544,6 @@ static int parse(struct nwi_builder *b, uint32_t file)
     int code = read_file(&r);
     if (r.header)
         nwi_free(b->memory, r.header, r.header_size + 1);
-    nwi_map_release(&r.names);
     nwi_vector_release(&r.extents, b->memory);
     nwi_vector_release(&r.shape, b->memory);
     nwi_vector_release(&r.offsets, b->memory);
