@@ -171,6 +171,11 @@ static void test_load(void **state)
         check_load(file, &fault_ways[i]);
         check_load(shards, &fault_ways[i]);
     }
+    /* Many threads, again and again: one fails while the others go on. */
+    static const struct fault_way many = {NW_F8_E4M3, NW_COPY_AUTO, NW_BACKEND_PREAD,
+                                          7};
+    for (int i = 0; i < 8; i++)
+        check_load(file, &many);
 }
 
 /* Several components in one run. */

@@ -64,7 +64,8 @@ static int place(void *ctx, size_t i, const struct nw_target *target, void **dst
     bool fails = enter(engine);
     struct tensor *tensor = &engine->tensors[i];
     require(engine, i == engine->next++, "place in plan order");
-    require(engine, tensor->placed++ == 0, "place once");
+    require(engine, tensor->placed == 0, "place once");
+    tensor->placed += !fails;
     tensor->nbytes = target->nbytes;
     tensor->dtype = target->dtype;
     tensor->staged = engine->stage >> i & 1;

@@ -4,6 +4,7 @@ all are skipped and the reason is printed."""
 import importlib.util
 import os
 import sys
+import tempfile
 
 import pytest
 
@@ -28,15 +29,22 @@ def pytest_report_header():
     return f"parity: skipped ({reason()})" if reason() else "parity: with the real packages"
 
 
+def pytest_runtest_setup():
+    if reason():
+        pytest.skip(reason())
+
+
 def pytest_sessionfinish(session, exitstatus):
     if reason() and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
         session.exitstatus = 0
 
 
 if not reason():
-    from hypothesis import HealthCheck, settings
+    from hypothesis import HealthCheck, configuration, settings
+
+    configuration.set_hypothesis_home_dir(tempfile.mkdtemp(prefix="netweight-hypothesis-"))
 
     settings.register_profile(
         "netweight", deadline=None, derandomize="NETWEIGHT_LONG" not in os.environ,
-        print_blob=True, suppress_health_check=list(HealthCheck))
+        database=None, print_blob=True, suppress_health_check=list(HealthCheck))
     settings.load_profile("netweight")
