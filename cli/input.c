@@ -68,6 +68,8 @@ static struct nw_load_options load_options(const struct cli *cli)
         load.flags |= NW_LOAD_PREFAULT;
     if (o->digest)
         load.flags |= NW_LOAD_DIGEST;
+    if (o->command == CLI_CONVERT)
+        load.flags |= NW_LOAD_TO_FILE;
     return load;
 }
 
@@ -113,7 +115,7 @@ static int add_plans(struct cli_input *input, struct nw_load_options *options, s
 static int check_total(const struct cli *cli, struct cli_input *input,
                        struct nw_error *err)
 {
-    struct cli_text text = {0};
+    struct nw_cost cost;
     struct nw_system_memory machine;
     uint64_t budget = cli->options.budget;
     if (input->n_plans < 2 || budget == 0 || input->refused)
@@ -123,21 +125,15 @@ static int check_total(const struct cli *cli, struct cli_input *input,
             return err->code;
         budget = machine.available_bytes;
     }
-    int code = cli_input_document(input, NULL, 0, &text, err);
-    if (code == NW_OK) {
-        struct cli_json document = {text.data, text.used};
-        uint64_t peak =
-            cli_json_uint(cli_json_get(cli_json_get(document, "cost"), "peak_bytes"));
-        input->refused = peak > budget;
-        if (input->refused)
-            (void)cli_error(
-                &input->failure, NW_E_BUDGET,
-                "the predicted peak of %llu bytes for %zu components is larger "
-                "than the budget of %llu",
-                (unsigned long long)peak, input->n_plans, (unsigned long long)budget);
-    }
-    cli_text_release(&text);
-    return code;
+    nw_plans_cost((const struct nw_plan *const *)input->plans, input->n_plans, &cost);
+    input->refused = cost.peak_bytes > budget;
+    if (input->refused)
+        (void)cli_error(&input->failure, NW_E_BUDGET,
+                        "the predicted peak of %llu bytes for %zu components is larger "
+                        "than the budget of %llu",
+                        (unsigned long long)cost.peak_bytes, input->n_plans,
+                        (unsigned long long)budget);
+    return NW_OK;
 }
 
 int cli_input_plan(const struct cli *cli, const char *path, struct cli_input *out,

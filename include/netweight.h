@@ -526,6 +526,10 @@ NW_API int nw_plan_target(const struct nw_plan *plan, size_t i, struct nw_target
 NW_API int nw_plan_part(const struct nw_plan *plan, size_t target, size_t i,
                         struct nw_part *out);
 NW_API void nw_plan_cost(const struct nw_plan *plan, struct nw_cost *out);
+/* Of several plans of one checkpoint that will run together: the ring is shared, so this is less
+ * than the sum. */
+NW_API void nw_plans_cost(const struct nw_plan *const *plans, size_t n_plans,
+                          struct nw_cost *out);
 NW_API void nw_plan_report(const struct nw_plan *plan, struct nw_report *out);
 
 enum nw_plan_json_flag {

@@ -30,6 +30,13 @@ void nw_plan_cost(const struct nw_plan *plan, struct nw_cost *out)
     *out = plan ? plan->cost : (struct nw_cost){0};
 }
 
+void nw_plans_cost(const struct nw_plan *const *plans, size_t n_plans,
+                   struct nw_cost *out)
+{
+    enum nwi_purpose purpose = n_plans ? nwi_plan_purpose(plans[0]) : NWI_TO_MEMORY;
+    nwi_plans_cost(plans, n_plans, purpose, out, NULL);
+}
+
 void nw_plan_report(const struct nw_plan *plan, struct nw_report *out)
 {
     *out = plan ? plan->report : (struct nw_report){0};

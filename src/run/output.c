@@ -21,7 +21,7 @@
 #include "tensor/dtype.h"
 
 #define TEXT_ROOM  8192u /* bytes for paths and names; what others need is counted */
-#define PAIR_SLOTS 96u /* bytes of a map for one key, its spare slots included */
+#define PAIR_SLOTS 96u   /* bytes of a map for one key, its spare slots included */
 
 /* ---- what is asked for ---- */
 

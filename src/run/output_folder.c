@@ -234,10 +234,7 @@ static int write_other(struct nwi_output *output, struct nwi_output_other *other
 {
     char folder[NWI_OUTPUT_PATH];
     int fd = -1;
-    const char *slash = strrchr(other->name, '/');
-    size_t folder_size = slash ? (size_t)(slash - other->name) : 0;
-    memcpy(folder, other->name, folder_size);
-    folder[folder_size] = '\0';
+    nwi_output_folder_of(other->name, folder);
     NWI_TRY(nwi_output_make_folder(output, folder, err));
     NWI_TRY(nwi_output_create(output, other->name, &fd, err));
     other->state = NWI_OUTPUT_TEMPORARY;

@@ -6,7 +6,8 @@
  *     STEM.safetensors.index[.VARIANT].json             their index
  *     STEM-00001-of-00002.VARIANT.safetensors           shards, old spelling: only read
  *     STEM.safetensors.VARIANT.index.json               index, old spelling: only read
- *     .FINAL.netweight-tmp-PID-RANDOM                   a temporary of FINAL */
+ *     .FINAL.netweight-tmp-PID-RANDOM                   a temporary of FINAL; PID 0:
+ * given up */
 #define _GNU_SOURCE /* getrandom */
 
 #include <assert.h>
@@ -29,6 +30,15 @@ void nwi_output_join(const char *folder, const char *name, char *out)
     int size = snprintf(out, NWI_OUTPUT_PATH, "%s%s%s", folder, slash, name);
     assert(size > 0 && (size_t)size < NWI_OUTPUT_PATH);
     (void)size;
+}
+
+void nwi_output_folder_of(const char *name, char *out)
+{
+    const char *slash = strrchr(name, '/');
+    size_t size = slash ? (size_t)(slash - name) : 0;
+    assert(size < NWI_OUTPUT_PATH);
+    memcpy(out, name, size);
+    out[size] = '\0';
 }
 
 /* "." and the variant, in its place or nowhere. */
@@ -202,6 +212,6 @@ bool nwi_output_is_temp(const char *name, size_t *final_size, uint64_t *pid)
     for (; *at >= '0' && *at <= '9' && *pid < UINT32_MAX; at++)
         *pid = *pid * 10 + (uint64_t)(*at - '0');
     *final_size = (size_t)(mark - (name + 1));
-    return *pid > 0 && *at == '-' && strspn(at + 1, "0123456789abcdef") == 8 &&
-           at[9] == '\0';
+    return at > mark + strlen(MARK) && *at == '-' &&
+           strspn(at + 1, "0123456789abcdef") == 8 && at[9] == '\0';
 }

@@ -173,8 +173,9 @@ void nwi_output_index_name(const struct nwi_output *output,
 void nwi_output_single_name(const struct nwi_output *output,
                             const struct nwi_output_set *set, char *out);
 void nwi_output_temp_name(const struct nwi_output *output, const char *name, char *out);
-/* "folder/name", or the name alone. */
+/* "folder/name", or the name alone; and the folder of that, "" for none. */
 void nwi_output_join(const char *folder, const char *name, char *out);
+void nwi_output_folder_of(const char *name, char *out);
 /* Draws the suffix of this output's temporaries. */
 void nwi_output_draw_suffix(struct nwi_output *output);
 
@@ -190,7 +191,7 @@ enum nwi_save_kind nwi_save_kind(const char *name, const char *stem,
                                  const char *variant, uint32_t numbers[2]);
 
 /* True for a temporary; *final_size bytes from name + 1 are its final name (or begin
- * it), *pid is the process that made it. */
+ * it), *pid is the process that made it, 0 if it was given up. */
 bool nwi_output_is_temp(const char *name, size_t *final_size, uint64_t *pid);
 
 /* ---- where to (output_target.c) ---- */
@@ -296,11 +297,12 @@ void nwi_output_close_slots(struct nwi_output *output);
 /* Fills output->written once everything is laid out. */
 int nwi_output_list_written(struct nwi_output *output, struct nw_error *err);
 
-/* Removes what an earlier save of the set's stem and variant left beside the new files,
- * and temporaries of processes that are gone. What cannot be removed stays. */
-void nwi_save_sweep(const struct nwi_output *output, const struct nwi_output_set *set);
+/* Removes what earlier saves left beside the new files. What cannot be removed stays.
+ */
+void nwi_save_sweep(const struct nwi_output *output);
 
-/* Removes the temporaries, unless nothing else is left to finish the save from. */
+/* After a failure: removes the temporaries; where the folder cannot be had back as it
+ * was, they stay, to finish the save from, and are marked as given up. */
 void nwi_save_roll_back(struct nwi_output *output);
 
 #endif

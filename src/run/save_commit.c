@@ -164,25 +164,21 @@ static int publish_shards(struct nwi_output *output, struct nwi_output_set *set,
 
 /* ---- the other files ---- */
 
-static size_t folder_size(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    return slash ? (size_t)(slash - name) : 0;
-}
-
 static int sync_folder_of(const struct nwi_output *output, const char *name,
                           struct nw_error *err)
 {
     char folder[NWI_OUTPUT_PATH];
-    memcpy(folder, name, folder_size(name));
-    folder[folder_size(name)] = '\0';
+    nwi_output_folder_of(name, folder);
     return sync_folder(output, folder, err);
 }
 
 static bool in_one_folder(const char *a, const char *b)
 {
-    size_t size = folder_size(a);
-    return size == folder_size(b) && strncmp(a, b, size) == 0;
+    char folder_a[NWI_OUTPUT_PATH];
+    char folder_b[NWI_OUTPUT_PATH];
+    nwi_output_folder_of(a, folder_a);
+    nwi_output_folder_of(b, folder_b);
+    return strcmp(folder_a, folder_b) == 0;
 }
 
 static int publish_others(struct nwi_output *output, bool last, struct nw_error *err)
@@ -263,52 +259,6 @@ int nwi_output_commit(struct nwi_output *output, struct nw_error *err)
     NWI_TRY(check_complete(output, err));
     NWI_TRY(publish(output, err));
     output->committed = true;
-    for (size_t i = 0; i < output->n_sets; i++)
-        nwi_save_sweep(output, &output->sets[i]);
+    nwi_save_sweep(output);
     return NW_OK;
-}
-
-/* ---- failure ---- */
-
-static void drop(const struct nwi_output *output, const char *name, uint8_t state)
-{
-    char temp[NWI_OUTPUT_PATH];
-    nwi_output_temp_name(output, name, temp);
-    if (state == NWI_OUTPUT_TEMPORARY || state == NWI_OUTPUT_SYNCED)
-        (void)unlinkat(output->root, temp, 0);
-}
-
-static void drop_set(const struct nwi_output *output, const struct nwi_output_set *set)
-{
-    char name[NWI_OUTPUT_PATH];
-    bool sharded = set->n_files > 1;
-    for (uint32_t i = 0; i < set->n_files; i++) {
-        uint8_t state = atomic_load(&output->files[set->first_file + i].state);
-        if (state == NWI_OUTPUT_ABSENT)
-            continue;
-        nwi_output_file_name(output, set->first_file + i, name);
-        drop(output, name, state);
-        /* Shards in place that no index names. */
-        if (state == NWI_OUTPUT_IN_PLACE && sharded &&
-            set->index_state != NWI_OUTPUT_IN_PLACE)
-            (void)unlinkat(output->root, name, 0);
-    }
-    if (set->index_state == NWI_OUTPUT_ABSENT)
-        return;
-    nwi_output_index_name(output, set, false, name);
-    drop(output, name, set->index_state);
-}
-
-void nwi_save_roll_back(struct nwi_output *output)
-{
-    if (output->committed || output->past_return || output->root < 0)
-        return;
-    for (size_t i = 0; i < output->n_sets; i++)
-        drop_set(output, &output->sets[i]);
-    for (size_t i = 0; i < output->n_others; i++)
-        drop(output, output->others[i].name, output->others[i].state);
-    for (size_t i = output->n_folders; i-- > 0;)
-        (void)unlinkat(output->root, output->folders[i], AT_REMOVEDIR);
-    if (output->root_created)
-        (void)rmdir(output->root_path);
 }

@@ -96,6 +96,51 @@ static void count_8(const struct marks *marks, const uint8_t *at, size_t n,
     }
 }
 
+/* ---- narrow types: most blocks hold finite numbers only, and a maximum tells ---- */
+
+#define BLOCK 512 /* elements; a constant, so that whole vectors are used */
+
+static bool all_finite_16(const struct marks *marks, const uint8_t *at)
+{
+    int16_t
+        values[BLOCK]; /* signed: there is a vector maximum for it on every x86-64 */
+    int16_t mask = (int16_t)marks->mask;
+    int16_t top = 0;
+    memcpy(values, at, sizeof values);
+    for (size_t i = 0; i < BLOCK; i++) {
+        int16_t value = values[i] & mask;
+        top = value > top ? value : top;
+    }
+    return (uint64_t)top < marks->nan_from && (uint64_t)top < marks->inf;
+}
+
+static bool all_finite_8(const struct marks *marks, const uint8_t *at)
+{
+    uint8_t turn = (uint8_t)marks->turn;
+    uint8_t mask = (uint8_t)marks->mask;
+    uint8_t top = 0;
+    for (size_t i = 0; i < BLOCK; i++) {
+        uint8_t value = (uint8_t)(at[i] + turn) & mask;
+        top = value > top ? value : top;
+    }
+    return top < marks->nan_from && top < marks->inf;
+}
+
+static void add_narrow(const struct marks *marks, const uint8_t *at, size_t n,
+                       struct nwi_stats *stats)
+{
+    for (; n >= BLOCK; n -= BLOCK, at += (size_t)BLOCK * marks->width) {
+        if (marks->width == 2 && !all_finite_16(marks, at))
+            count_16(marks, at, BLOCK, stats);
+        else if (marks->width == 1 && !all_finite_8(marks, at))
+            count_8(marks, at, BLOCK, stats);
+    }
+    if (marks->width == 2)
+        count_16(marks, at, n, stats);
+    else
+        count_8(marks, at, n, stats);
+}
+
 void nwi_stats_add(int dtype, const void *data, size_t nbytes, struct nwi_stats *stats)
 {
     struct marks marks = marks_of(dtype);
@@ -104,10 +149,8 @@ void nwi_stats_add(int dtype, const void *data, size_t nbytes, struct nwi_stats 
         count_64(&marks, data, nbytes / 8, &sum);
     else if (marks.width == 4)
         count_32(&marks, data, nbytes / 4, &sum);
-    else if (marks.width == 2)
-        count_16(&marks, data, nbytes / 2, &sum);
-    else if (marks.width == 1)
-        count_8(&marks, data, nbytes, &sum);
+    else if (marks.width != 0)
+        add_narrow(&marks, data, nbytes / marks.width, &sum);
     stats->n_nan += sum.n_nan;
     stats->n_inf += sum.n_inf;
 }
