@@ -130,7 +130,7 @@ static int check_total(const struct cli *cli, struct cli_input *input,
     if (input->refused)
         (void)cli_error(&input->failure, NW_E_BUDGET,
                         "the predicted peak of %llu bytes for %zu components is larger "
-                        "than the budget of %llu",
+                        "than the budget of %llu bytes",
                         (unsigned long long)cost.peak_bytes, input->n_plans,
                         (unsigned long long)budget);
     return NW_OK;

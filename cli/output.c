@@ -238,9 +238,9 @@ void cli_field(const struct cli *cli, struct cli_text *out, const char *label,
                struct cli_text *value)
 {
     size_t before = 2 + LABEL_WIDTH + 1;
-    size_t width = cli->width == 0           ? SIZE_MAX
-                   : cli->width > before + 8 ? cli->width - before
-                                             : 8;
+    size_t width = cli->width == 0       ? SIZE_MAX
+                   : cli->width > before ? cli->width - before
+                                         : 1;
     cli_text_printf(out, "  %-*s ", LABEL_WIDTH, label);
     cli_text_cut(out, value->data, value->used, width);
     cli_text_add(out, "\n", 1);
