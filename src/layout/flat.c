@@ -10,7 +10,8 @@
 #include "base/text.h"
 #include "layout/rename.h"
 
-#define QUOTE_CHARS 60 /* of a name in a message that holds three */
+#define QUOTE_CHARS 60  /* of a name in a message that holds three */
+#define GLOB_CHARS  120 /* of a pattern in a message */
 
 /* What one call of nwi_bind_flat works with. */
 struct flat {
@@ -70,7 +71,7 @@ static int add_tensor(struct flat *flat, uint32_t row, struct nwi_bindings *out,
     const struct nwi_stored *stored = &flat->ckpt->tensors[row];
     struct nwi_binding *binding = &out->items[out->n];
     NWI_TRY(nwi_renamer_apply(&flat->renamer, stored->name, stored->name_size,
-                              flat->arena, &binding->name, &binding->name_size, err));
+                              &binding->name, &binding->name_size, err));
     if (!is_selected(flat, binding))
         return NW_OK;
     if (is_unknown(stored))
@@ -145,11 +146,11 @@ static int check_globs(const struct nw_load_options *options, struct nw_error *e
 static int check_all_hit(const struct flat *flat, struct nw_error *err)
 {
     for (size_t i = 0; i < flat->options->n_only; i++) {
-        char quoted[4 * QUOTE_CHARS];
+        char quoted[2 * GLOB_CHARS];
         const char *glob = flat->options->only[i];
         if (flat->only_hit[i])
             continue;
-        nwi_quote(quoted, sizeof quoted, glob, strlen(glob), 2 * QUOTE_CHARS);
+        nwi_quote(quoted, sizeof quoted, glob, strlen(glob), GLOB_CHARS);
         return nwi_fail(err, NW_E_NOT_FOUND, "no tensor's name matches \"%s\" (only)",
                         quoted);
     }

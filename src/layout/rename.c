@@ -62,6 +62,7 @@ int nwi_renamer_init(struct nwi_renamer *renamer, const struct nw_load_options *
         NWI_TRY(parse_rule(options->rename[i], &rules[i], err));
     const char *prefix = options->prefix ? options->prefix : "";
     *renamer = (struct nwi_renamer){
+        .arena = arena,
         .rules = rules,
         .n_rules = n,
         .prefix = prefix,
@@ -102,8 +103,7 @@ static const struct nwi_rename_rule *find_rule(const struct nwi_renamer *renamer
 }
 
 int nwi_renamer_apply(const struct nwi_renamer *renamer, const char *name, size_t size,
-                      struct nwi_arena *arena, const char **out, size_t *out_size,
-                      struct nw_error *err)
+                      const char **out, size_t *out_size, struct nw_error *err)
 {
     struct nwi_captures captures;
     const struct nwi_rename_rule *rule = find_rule(renamer, name, size, &captures);
@@ -115,7 +115,7 @@ int nwi_renamer_apply(const struct nwi_renamer *renamer, const char *name, size_
      */
     size_t body = rule ? expand(rule, &captures, NULL) : size;
     size_t total = renamer->prefix_size + body;
-    char *text = nwi_arena_alloc(arena, total + 1);
+    char *text = nwi_arena_alloc(renamer->arena, total + 1);
     if (!text)
         return nwi_fail_nomem(err, total + 1);
     memcpy(text, renamer->prefix, renamer->prefix_size);

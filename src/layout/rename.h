@@ -19,8 +19,9 @@ struct nwi_rename_rule {
     size_t replacement_size;
 };
 
-/* Valid as long as the options it was made from. */
+/* Valid as long as the options and the arena it was made from. */
 struct nwi_renamer {
+    struct nwi_arena *arena;             /* borrowed; new names go there */
     const struct nwi_rename_rule *rules; /* [n_rules], on the arena */
     size_t n_rules;
     const char *prefix; /* borrowed; "" if there is none */
@@ -34,7 +35,6 @@ int nwi_renamer_init(struct nwi_renamer *renamer, const struct nw_load_options *
 
 /* *out ends in NUL: the name itself, or a new one on the arena. NOMEM. */
 int nwi_renamer_apply(const struct nwi_renamer *renamer, const char *name, size_t size,
-                      struct nwi_arena *arena, const char **out, size_t *out_size,
-                      struct nw_error *err);
+                      const char **out, size_t *out_size, struct nw_error *err);
 
 #endif

@@ -368,6 +368,7 @@ static int check_arguments(const struct nw_plan *const *plans, size_t n_plans,
     return NW_OK;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): a public signature */
 int nw_plan_json(const struct nw_plan *const *plans, size_t n_plans, uint32_t flags,
                  const struct nw_result *result, const struct nw_error *failure,
                  nw_write_fn *write, void *ctx, struct nw_error *err)

@@ -214,27 +214,35 @@ static uint64_t count_bytes(const struct diff *diff)
     return total;
 }
 
+static int begin_values(struct diff *diff, struct nw_error *err)
+{
+    NWI_TRY(nwi_differ_init(&diff->differ, diff->plans[0], diff->plans[1], diff->memory,
+                            err));
+    diff->differ.tolerance_abs = diff->options.tolerance_abs;
+    diff->differ.tolerance_rel = diff->options.tolerance_rel;
+    diff->differ.progress = (struct nwi_progress){
+        .call = diff->options.progress,
+        .ctx = diff->options.progress_ctx,
+        .total = count_bytes(diff),
+    };
+    return NW_OK;
+}
+
+static int end_values(const struct diff *diff, struct nw_error *err)
+{
+    NWI_TRY(check_unchanged(diff->plans[0]->ckpt, err));
+    return check_unchanged(diff->plans[1]->ckpt, err);
+}
+
 static int compare(struct diff *diff, struct nw_error *err)
 {
     NWI_TRY(map_all(diff, err));
-    if (diff->options.values) {
-        NWI_TRY(nwi_differ_init(&diff->differ, diff->plans[0], diff->plans[1],
-                                diff->memory, err));
-        diff->differ.tolerance_abs = diff->options.tolerance_abs;
-        diff->differ.tolerance_rel = diff->options.tolerance_rel;
-        diff->differ.progress = (struct nwi_progress){
-            .call = diff->options.progress,
-            .ctx = diff->options.progress_ctx,
-            .total = count_bytes(diff),
-        };
-    }
+    if (diff->options.values)
+        NWI_TRY(begin_values(diff, err));
     NWI_TRY(compare_all(diff, err));
     NWI_TRY(compare_keys(diff, 0, err));
     NWI_TRY(compare_keys(diff, 1, err));
-    if (!diff->options.values)
-        return NW_OK;
-    NWI_TRY(check_unchanged(diff->plans[0]->ckpt, err));
-    return check_unchanged(diff->plans[1]->ckpt, err);
+    return diff->options.values ? end_values(diff, err) : NW_OK;
 }
 
 /* ---- the document ---- */
@@ -354,18 +362,12 @@ static int write_document(const struct diff *diff, bool equal, nw_write_fn *writ
 
 /* ---- the whole ---- */
 
-static int check_arguments(const struct nw_plan *a, const struct nw_plan *b,
-                           const int *equal, nw_write_fn *write,
-                           const struct nw_diff_options *options, struct nw_error *err)
+/* Written so that NaN is refused too. */
+static int check_options(const struct nw_diff_options *options, struct nw_error *err)
 {
-    if (!a || !b || !equal || !write)
-        return nwi_fail(err, NW_E_ARG,
-                        "a comparison needs two plans, a place for its answer "
-                        "and a function to write to");
-    /* Written so that NaN is refused too. */
-    if (!(options->tolerance_abs >= 0) || !(options->tolerance_rel >= 0))
-        return nwi_fail(err, NW_E_ARG, "a tolerance is negative or no number");
-    return NW_OK;
+    if (options->tolerance_abs >= 0 && options->tolerance_rel >= 0)
+        return NW_OK;
+    return nwi_fail(err, NW_E_ARG, "a tolerance is negative or no number");
 }
 
 static void release(struct diff *diff)
@@ -379,6 +381,7 @@ static void release(struct diff *diff)
     nwi_memory_release(diff->memory);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): a public signature */
 int nw_diff(struct nw_plan *a, struct nw_plan *b, const struct nw_diff_options *options,
             int *equal, nw_write_fn *write, void *ctx, struct nw_error *err)
 {
@@ -386,9 +389,13 @@ int nw_diff(struct nw_plan *a, struct nw_plan *b, const struct nw_diff_options *
     nwi_error_clear(err);
     if (equal)
         *equal = 0;
+    if (!a || !b || !equal || !write)
+        return nwi_fail(err, NW_E_ARG,
+                        "a comparison needs two plans, a place for its answer and a "
+                        "function to write to");
     NWI_TRY(nwi_options_read(&diff.options, sizeof diff.options, options,
                              "diff options", err));
-    NWI_TRY(check_arguments(a, b, equal, write, &diff.options, err));
+    NWI_TRY(check_options(&diff.options, err));
     diff.memory = nwi_memory_sibling(a->ckpt->memory);
     if (!diff.memory)
         return nwi_fail_nomem(err, sizeof diff);

@@ -10,7 +10,7 @@
 #include "tensor/dtype.h"
 #include "tensor/view.h"
 
-#define WINDOW_BYTES (64u << 10)
+#define WINDOW_BYTES ((size_t)64 << 10)
 #define NEAR_BYTES   (WINDOW_BYTES / 4) /* extents that far apart share a window */
 
 int nwi_gather_init(struct nwi_gather *gather, const struct nw_plan *plan,

@@ -8,9 +8,9 @@
 
 /* Most elements of one call; a multiple of 8, so that packed types end on whole bytes.
  */
-#define NWI_GATHER_ELEMS (128u << 10)
+#define NWI_GATHER_ELEMS ((size_t)128 << 10)
 /* Bytes that its result may need: the widest element has 8. */
-#define NWI_GATHER_BYTES (NWI_GATHER_ELEMS * 8u)
+#define NWI_GATHER_BYTES (NWI_GATHER_ELEMS * 8)
 
 struct nwi_gather {
     const struct nw_plan *plan; /* borrowed */

@@ -12,7 +12,7 @@
 #include "run/stats.h"
 #include "source/catalog.h"
 
-#define WINDOW_BYTES (4u << 20) /* read at a time */
+#define WINDOW_BYTES ((size_t)4 << 20) /* read at a time */
 
 /* A tensor with values that are no finite numbers. */
 struct note {
@@ -353,16 +353,6 @@ static void release(struct verify *verify)
     nw_checkpoint_free(verify->ckpt);
 }
 
-static int check_arguments(const char *path, const int *ok, nw_write_fn *write,
-                           struct nw_error *err)
-{
-    if (path && ok && write)
-        return NW_OK;
-    return nwi_fail(err, NW_E_ARG,
-                    "a check needs a path, a place for its answer and a "
-                    "function to write to");
-}
-
 int nw_verify(const char *path, const struct nw_verify_options *options, int *ok,
               nw_write_fn *write, void *ctx, struct nw_error *err)
 {
@@ -371,9 +361,13 @@ int nw_verify(const char *path, const struct nw_verify_options *options, int *ok
     nwi_error_clear(err);
     if (ok)
         *ok = 0;
+    if (!path || !ok || !write)
+        return nwi_fail(
+            err, NW_E_ARG,
+            "a check needs a path, a place for its answer and a function to "
+            "write to");
     NWI_TRY(nwi_options_read(&verify.options, sizeof verify.options, options,
                              "verify options", err));
-    NWI_TRY(check_arguments(path, ok, write, err));
     verify.options.open.size = sizeof verify.options.open;
     verify.options.open.flags |= NW_OPEN_REPORT;
     verify.progress.call = verify.options.progress;

@@ -8,6 +8,7 @@
 
 #include "run/stats.h"
 #include "run/values.h"
+#include "support/support.h"
 #include "tensor/cast.h"
 
 static const int narrow[] = {NW_F16,     NW_BF16,        NW_F8_E4M3,    NW_F8_E5M2,
@@ -50,6 +51,28 @@ static void wide_types_are_counted_too(void **state)
     nwi_stats_add(NW_C64, floats, 6 * sizeof *floats, &stats);
     assert_int_equal(stats.n_nan, 5);
     assert_int_equal(stats.n_inf, 5);
+}
+
+/* Blocks with and without such values, and what is left over, against one at a time. */
+static void long_runs_count_like_single_values(void **state)
+{
+    (void)state;
+    enum { SIZE = 1 + 4 * 2 * 512 + 14 };
+    uint64_t seed = 11;
+    uint8_t bytes[SIZE];
+    for (size_t i = 0; i < SIZE; i++)
+        bytes[i] = (uint8_t)(i / 1024 % 2 ? 0x20 : nwt_random(&seed));
+    for (size_t t = 0; t < sizeof narrow / sizeof *narrow; t++) {
+        uint32_t width = nw_dtype_bits(narrow[t]) / 8;
+        struct nwi_stats one = {0};
+        struct nwi_stats all = {0};
+        for (size_t at = 1; at + width <= SIZE; at += width)
+            nwi_stats_add(narrow[t], bytes + at, width, &one);
+        nwi_stats_add(narrow[t], bytes + 1, SIZE - 1, &all);
+        assert_int_equal(all.n_nan, one.n_nan);
+        assert_int_equal(all.n_inf, one.n_inf);
+        assert_true(all.n_nan > 0);
+    }
 }
 
 static void unaligned_data_is_no_trouble(void **state)
@@ -176,6 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_pattern_counts_as_what_it_is),
         cmocka_unit_test(wide_types_are_counted_too),
+        cmocka_unit_test(long_runs_count_like_single_values),
         cmocka_unit_test(unaligned_data_is_no_trouble),
         cmocka_unit_test(other_types_have_none),
         cmocka_unit_test(packed_floats_have_their_values),
