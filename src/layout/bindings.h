@@ -9,12 +9,12 @@
 
 /* One wanted tensor. Pointers: on the arena given to the binder, or on the checkpoint's. */
 struct nwi_binding {
-    const char *name;              /* on the way out; ends in NUL */
+    const char *name; /* on the way out; ends in NUL */
     size_t name_size;
-    const uint64_t *shape;         /* [rank], elements */
+    const uint64_t *shape; /* [rank], elements */
     uint32_t rank;
     uint32_t n_parts;
-    const struct nw_part *parts;   /* joined along dimension 0; all of one stored dtype */
+    const struct nw_part *parts; /* joined along dimension 0; all of one stored dtype */
 };
 
 struct nwi_left_out {
@@ -23,7 +23,7 @@ struct nwi_left_out {
 };
 
 struct nwi_bindings {
-    struct nwi_binding *items;     /* file order */
+    struct nwi_binding *items; /* file order */
     size_t n;
     struct nwi_left_out *harmless; /* stored, known not to be wanted, and why */
     size_t n_harmless;
