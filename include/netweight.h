@@ -42,7 +42,7 @@ extern "C" {
 #define NW_VERSION_PATCH 0
 
 #if defined(__GNUC__)
-#define NW_API __attribute__((visibility("default")))
+#define NW_API   __attribute__((visibility("default")))
 #define NW_CHECK __attribute__((warn_unused_result))
 #else
 #define NW_API
@@ -95,12 +95,12 @@ enum nw_code {
 
 /* What went wrong, in full. The caller owns it and may keep it on the stack. */
 struct nw_error {
-    int32_t code;       /* enum nw_code; NW_OK until the first failure */
-    int32_t sys;        /* errno, 0 if none */
-    uint64_t offset;    /* byte in the file, NW_OFFSET_NONE if not about bytes */
-    char file[512];     /* a longer path keeps its tail after "..." */
-    char tensor[256];   /* likewise */
-    char message[400];  /* one sentence, lower case, with both numbers that disagree */
+    int32_t code;      /* enum nw_code; NW_OK until the first failure */
+    int32_t sys;       /* errno, 0 if none */
+    uint64_t offset;   /* byte in the file, NW_OFFSET_NONE if not about bytes */
+    char file[512];    /* a longer path keeps its tail after "..." */
+    char tensor[256];  /* likewise */
+    char message[400]; /* one sentence, lower case, with both numbers that disagree */
     uint64_t reserved[4];
 };
 
@@ -211,29 +211,29 @@ enum nw_open_flag {
 struct nw_open_options {
     size_t size;
     struct nw_allocator allocator;
-    uint32_t flags;             /* enum nw_open_flag */
-    uint32_t tolerate;          /* enum nw_tolerate_flag */
-    uint64_t header_limit;      /* of one safetensors header or index; 0 = 100,000,000 */
-    uint32_t use_safetensors;   /* enum nw_choice: AUTO prefers them, NO wants .bin */
-    uint32_t cpu_mask;          /* kernels allowed, for tests: 0 = all the CPU has, else the
+    uint32_t flags;           /* enum nw_open_flag */
+    uint32_t tolerate;        /* enum nw_tolerate_flag */
+    uint64_t header_limit;    /* of one safetensors header or index; 0 = 100,000,000 */
+    uint32_t use_safetensors; /* enum nw_choice: AUTO prefers them, NO wants .bin */
+    uint32_t cpu_mask;        /* kernels allowed, for tests: 0 = all the CPU has, else the
                                    bits of enum nw_cpu_level that may be used */
-    const char *component;      /* of a pipeline folder: only this one is opened */
-    const char *subfolder;      /* below the path */
-    const char *variant;        /* "fp16", "ema" ... */
-    const char *revision;       /* of a hub cache entry; NULL = "main" */
-    const char *cache_dir;      /* hub cache in which an "org/name" is looked up; NULL = none */
+    const char *component;    /* of a pipeline folder: only this one is opened */
+    const char *subfolder;    /* below the path */
+    const char *variant;      /* "fp16", "ema" ... */
+    const char *revision;     /* of a hub cache entry; NULL = "main" */
+    const char *cache_dir;    /* hub cache in which an "org/name" is looked up; NULL = none */
 };
 
 enum nw_cpu_level {
     NW_CPU_SCALAR = 1 << 0,
-    NW_CPU_AVX2 = 1 << 1, /* with F16C and FMA */
+    NW_CPU_AVX2 = 1 << 1,   /* with F16C and FMA */
     NW_CPU_AVX512 = 1 << 2, /* F, BW, VL, DQ, VBMI is not needed */
     NW_CPU_NEON = 1 << 3
 };
 
-#define NW_OPTIONS_INIT(o)                                                              \
-    {                                                                                   \
-        .size = sizeof(o)                                                               \
+#define NW_OPTIONS_INIT(o) \
+    {                      \
+        .size = sizeof(o)  \
     }
 
 /* Bytes from anywhere. `read_at` fills exactly `size` bytes and returns 0, or an errno; it is
@@ -278,12 +278,12 @@ NW_API void nw_checkpoint_free(struct nw_checkpoint *ckpt);
 struct nw_stored_tensor {
     const char *name;
     size_t name_size;
-    int32_t dtype;          /* enum nw_dtype */
+    int32_t dtype; /* enum nw_dtype */
     uint32_t rank;
-    const uint64_t *shape;  /* [rank], elements */
-    uint32_t file;          /* index for nw_checkpoint_file */
-    uint32_t component;     /* index for nw_checkpoint_component */
-    uint64_t offset;        /* of the data, from the start of the file */
+    const uint64_t *shape; /* [rank], elements */
+    uint32_t file;         /* index for nw_checkpoint_file */
+    uint32_t component;    /* index for nw_checkpoint_component */
+    uint64_t offset;       /* of the data, from the start of the file */
     uint64_t nbytes;
     const char *dtype_text; /* as spelt in the file */
     const char *scheme;     /* quantisation scheme it belongs to ("scaled_fp8"), or NULL */
@@ -298,14 +298,14 @@ struct nw_stored_file {
     const char *container; /* "safetensors", "gguf", "torch-zip", "torch-legacy", "torch-tar",
                               "dduf", "flashpack", "index", "config", or NULL (unknown) */
     uint64_t nbytes;
-    int used;              /* its tensors (or its index) are part of the checkpoint */
-    const char *reason;    /* why it was not used, or a remark; NULL if there is none */
+    int used;           /* its tensors (or its index) are part of the checkpoint */
+    const char *reason; /* why it was not used, or a remark; NULL if there is none */
 };
 
 /* One part of a pipeline; a plain checkpoint has exactly one, named "". */
 struct nw_component {
-    const char *name;  /* "unet", "vae" ... */
-    const char *klass; /* from model_index.json or config.json ("UNet2DConditionModel"); NULL */
+    const char *name;    /* "unet", "vae" ... */
+    const char *klass;   /* from model_index.json or config.json ("UNet2DConditionModel"); NULL */
     const char *library; /* "diffusers", "transformers"; NULL if not said */
     const char *folder;  /* path of its folder, NULL for a bare file */
     uint64_t n_tensors;
@@ -314,11 +314,11 @@ struct nw_component {
 
 /* One thing that is wrong (or, under `note`, worth saying) with the files. */
 struct nw_problem {
-    int32_t code;        /* enum nw_code */
-    int32_t note;        /* 1: tolerated or harmless, the checkpoint can be used */
-    uint64_t offset;     /* NW_OFFSET_NONE if not about bytes */
-    const char *file;    /* NULL if not about one */
-    const char *tensor;  /* NULL if not about one */
+    int32_t code;       /* enum nw_code */
+    int32_t note;       /* 1: tolerated or harmless, the checkpoint can be used */
+    uint64_t offset;    /* NW_OFFSET_NONE if not about bytes */
+    const char *file;   /* NULL if not about one */
+    const char *tensor; /* NULL if not about one */
     const char *message;
 };
 
@@ -412,8 +412,8 @@ enum nw_backend {
     NW_BACKEND_AUTO = 0, /* by file system and page-cache state */
     NW_BACKEND_MMAP,     /* a mapping, populated window by window */
     NW_BACKEND_PREAD,
-    NW_BACKEND_DIRECT,   /* O_DIRECT: past the page cache */
-    NW_BACKEND_URING     /* io_uring with direct reads in flight; a build option */
+    NW_BACKEND_DIRECT, /* O_DIRECT: past the page cache */
+    NW_BACKEND_URING   /* io_uring with direct reads in flight; a build option */
 };
 
 enum nw_load_flag {
@@ -425,32 +425,32 @@ enum nw_load_flag {
 };
 
 #define NW_THREADS_NONE UINT32_MAX
-#define NW_BUDGET_AUTO UINT64_MAX
+#define NW_BUDGET_AUTO  UINT64_MAX
 
 /* Texts in the lists are those of the command's options of the same name. */
 struct nw_load_options {
     size_t size;
-    const char *component;            /* NULL: the only one, else NW_E_ARG names them all */
-    int32_t dtype;                    /* enum nw_dtype: for all floating tensors */
-    uint32_t fp8_overflow;            /* enum nw_fp8_overflow */
-    const char *const *dtype_rules;   /* "GLOB[@rank<=N|@bytes<SIZE]=DTYPE", last match wins */
+    const char *component;          /* NULL: the only one, else NW_E_ARG names them all */
+    int32_t dtype;                  /* enum nw_dtype: for all floating tensors */
+    uint32_t fp8_overflow;          /* enum nw_fp8_overflow */
+    const char *const *dtype_rules; /* "GLOB[@rank<=N|@bytes<SIZE]=DTYPE", last match wins */
     size_t n_dtype_rules;
-    const char *const *keep_fp32;     /* whole dot components; only where dtype is given */
+    const char *const *keep_fp32; /* whole dot components; only where dtype is given */
     size_t n_keep_fp32;
-    const char *const *only;          /* globs over the result's names; none = all */
+    const char *const *only; /* globs over the result's names; none = all */
     size_t n_only;
-    const char *const *drop;          /* globs */
+    const char *const *drop; /* globs */
     size_t n_drop;
-    const char *const *rename;        /* "GLOB=REPLACEMENT", each `*` captures, first match */
+    const char *const *rename; /* "GLOB=REPLACEMENT", each `*` captures, first match */
     size_t n_rename;
-    const char *prefix;               /* put before every name, after the renaming */
-    uint32_t dequantise;              /* enum nw_choice */
-    uint32_t copy;                    /* enum nw_copy */
-    uint32_t backend;                 /* enum nw_backend */
-    uint32_t threads;                 /* 0 = automatic, NW_THREADS_NONE = the caller's alone */
-    uint64_t scratch_bytes;           /* 0 = 64 MiB; at least 1 MiB */
-    uint64_t budget_bytes;            /* 0 = none; NW_BUDGET_AUTO = what is available */
-    uint32_t flags;                   /* enum nw_load_flag */
+    const char *prefix;     /* put before every name, after the renaming */
+    uint32_t dequantise;    /* enum nw_choice */
+    uint32_t copy;          /* enum nw_copy */
+    uint32_t backend;       /* enum nw_backend */
+    uint32_t threads;       /* 0 = automatic, NW_THREADS_NONE = the caller's alone */
+    uint64_t scratch_bytes; /* 0 = 64 MiB; at least 1 MiB */
+    uint64_t budget_bytes;  /* 0 = none; NW_BUDGET_AUTO = what is available */
+    uint32_t flags;         /* enum nw_load_flag */
     uint32_t reserved;
 };
 
@@ -469,7 +469,7 @@ NW_API NW_CHECK int nw_plan_create(struct nw_checkpoint *ckpt,
 NW_API void nw_plan_free(struct nw_plan *plan);
 
 enum nw_op {
-    NW_OP_MAP = 0,    /* a private mapping of the file: no copy */
+    NW_OP_MAP = 0, /* a private mapping of the file: no copy */
     NW_OP_COPY,
     NW_OP_CAST,
     NW_OP_DEQUANTISE,
@@ -479,7 +479,7 @@ enum nw_op {
 
 /* What a target is made of: a strided view of a stored tensor. */
 struct nw_part {
-    uint32_t source;         /* index for nw_checkpoint_tensor */
+    uint32_t source; /* index for nw_checkpoint_tensor */
     uint32_t rank;
     uint64_t start;          /* first element */
     const uint64_t *shape;   /* [rank], elements */
@@ -494,7 +494,7 @@ struct nw_target {
     uint32_t rank;
     const uint64_t *shape; /* [rank], elements */
     uint64_t nbytes;
-    uint32_t op;           /* enum nw_op */
+    uint32_t op; /* enum nw_op */
     uint32_t n_parts;
 };
 
@@ -560,7 +560,7 @@ struct nw_run_options {
 
 /* A file that was written. */
 struct nw_written {
-    const char *name;   /* relative to the folder, else the file's own name */
+    const char *name; /* relative to the folder, else the file's own name */
     uint64_t nbytes;
     uint64_t n_tensors;
 };
@@ -586,11 +586,11 @@ struct nw_tensor {
     size_t name_size;
     int32_t dtype;
     uint32_t rank;
-    const uint64_t *shape;  /* [rank], elements */
-    void *data;             /* row major, writable; a mapping is private, so that the file
+    const uint64_t *shape; /* [rank], elements */
+    void *data;            /* row major, writable; a mapping is private, so that the file
                                never changes; NULL if nbytes is 0 */
     uint64_t nbytes;
-    int mapped;             /* 1: pages of the file, 0: memory of its own */
+    int mapped; /* 1: pages of the file, 0: memory of its own */
     struct nw_storage *storage;
 };
 
@@ -626,15 +626,15 @@ struct nw_result;
 struct nw_result_figures {
     double seconds;
     uint64_t read_bytes;
-    const char *backend;      /* "mmap", "pread", "direct", "uring", "input" */
-    const char *reason;       /* why `auto` took it */
-    uint32_t threads;         /* 0 = the calling thread alone */
-    uint64_t peak_bytes;      /* most that the engine had allocated at a time */
+    const char *backend; /* "mmap", "pread", "direct", "uring", "input" */
+    const char *reason;  /* why `auto` took it */
+    uint32_t threads;    /* 0 = the calling thread alone */
+    uint64_t peak_bytes; /* most that the engine had allocated at a time */
     uint64_t predicted_peak_bytes;
-    uint64_t baseline_bytes;  /* resident size before the run */
-    uint64_t rss_peak_bytes;  /* VmHWM less that */
-    uint64_t overflow;        /* values beyond the range of their new type */
-    uint64_t flushed;         /* non-zero values that became zero */
+    uint64_t baseline_bytes; /* resident size before the run */
+    uint64_t rss_peak_bytes; /* VmHWM less that */
+    uint64_t overflow;       /* values beyond the range of their new type */
+    uint64_t flushed;        /* non-zero values that became zero */
 };
 
 /* Copies what the run that made these weights did. NW_E_NOMEM. */
@@ -667,10 +667,10 @@ enum nw_write_flag {
 
 struct nw_write_options {
     size_t size;
-    uint32_t flags;             /* enum nw_write_flag */
+    uint32_t flags; /* enum nw_write_flag */
     uint32_t reserved;
-    uint64_t max_shard_bytes;   /* 0 = one file whatever its size */
-    const char *variant;        /* put into the names of a folder's files */
+    uint64_t max_shard_bytes;    /* 0 = one file whatever its size */
+    const char *variant;         /* put into the names of a folder's files */
     const char *const *metadata; /* "KEY=VALUE"; "KEY=" deletes */
     size_t n_metadata;
 };
@@ -731,8 +731,8 @@ NW_API NW_CHECK int nw_verify(const char *path, const struct nw_verify_options *
 
 struct nw_diff_options {
     size_t size;
-    int values;            /* compare element by element, after the plans' casts */
-    double tolerance_abs;  /* elements differ if |a - b| > abs + rel * |b| */
+    int values;           /* compare element by element, after the plans' casts */
+    double tolerance_abs; /* elements differ if |a - b| > abs + rel * |b| */
     double tolerance_rel;
     nw_progress_fn *progress;
     void *progress_ctx;

@@ -12,23 +12,23 @@
 /* clang-format on */
 
 /* The call succeeds; else the message of `err` is printed. */
-#define assert_ok(call, err)                                                            \
-    do {                                                                                \
-        int assert_ok_code = (call);                                                    \
-        if (assert_ok_code != NW_OK)                                                    \
-            fail_msg("%s: %s (%s)", #call, (err)->message,                              \
-                     nw_code_name(assert_ok_code));                                     \
+#define assert_ok(call, err)                                                           \
+    do {                                                                               \
+        int assert_ok_code = (call);                                                   \
+        if (assert_ok_code != NW_OK)                                                   \
+            fail_msg("%s: %s (%s)", #call, (err)->message,                             \
+                     nw_code_name(assert_ok_code));                                    \
     } while (0)
 
 /* The call fails with that code, and err says the same. */
-#define assert_code(call, expected, err)                                                \
-    do {                                                                                \
-        int assert_code_got = (call);                                                   \
-        if (assert_code_got != (expected))                                              \
-            fail_msg("%s: got %s, expected %s (%s)", #call,                             \
-                     nw_code_name(assert_code_got), nw_code_name(expected),             \
-                     (err)->message);                                                   \
-        assert_int_equal((err)->code, (expected));                                      \
+#define assert_code(call, expected, err)                                               \
+    do {                                                                               \
+        int assert_code_got = (call);                                                  \
+        if (assert_code_got != (expected))                                             \
+            fail_msg("%s: got %s, expected %s (%s)", #call,                            \
+                     nw_code_name(assert_code_got), nw_code_name(expected),            \
+                     (err)->message);                                                  \
+        assert_int_equal((err)->code, (expected));                                     \
     } while (0)
 
 #endif

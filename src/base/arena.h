@@ -11,9 +11,9 @@
 struct nwi_arena_block;
 
 struct nwi_arena {
-    struct nwi_memory *memory;     /* counted; borrowed */
-    struct nwi_arena_block *head;  /* newest; NULL until the first allocation */
-    size_t next_size;              /* of the next block: doubles from 4 KiB up to 1 MiB */
+    struct nwi_memory *memory;    /* counted; borrowed */
+    struct nwi_arena_block *head; /* newest; NULL until the first allocation */
+    size_t next_size; /* of the next block: doubles from 4 KiB up to 1 MiB */
 };
 
 void nwi_arena_init(struct nwi_arena *arena, struct nwi_memory *memory);

@@ -24,22 +24,19 @@ struct nwi_file_identity {
     int64_t ctime_ns;
 };
 
-enum nwi_file_kind {
-    NWI_FILE_FD,
-    NWI_FILE_MEMORY,
-    NWI_FILE_INPUT
-};
+enum nwi_file_kind { NWI_FILE_FD, NWI_FILE_MEMORY, NWI_FILE_INPUT };
 
 struct nwi_file {
     enum nwi_file_kind kind;
-    int fd;                            /* -1 unless kind is FD */
-    const void *data;                  /* [identity.size] if kind is MEMORY */
-    struct nw_input input;             /* if kind is INPUT */
-    struct nwi_file_identity identity; /* when it was opened; INPUT and MEMORY: only size */
-    char *path;                        /* for messages; owned */
-    size_t path_size;                  /* with its NUL: what was allocated */
-    struct nwi_memory *memory;         /* retained */
-    int refs;                          /* atomic */
+    int fd;                /* -1 unless kind is FD */
+    const void *data;      /* [identity.size] if kind is MEMORY */
+    struct nw_input input; /* if kind is INPUT */
+    struct nwi_file_identity
+        identity;              /* when it was opened; INPUT and MEMORY: only size */
+    char *path;                /* for messages; owned */
+    size_t path_size;          /* with its NUL: what was allocated */
+    struct nwi_memory *memory; /* retained */
+    int refs;                  /* atomic */
 };
 
 /* Opens for reading; refuses what is no regular file (folder: ARG; others: ARG). With
@@ -64,22 +61,17 @@ void nwi_file_release(struct nwi_file *file);
 int nwi_file_read(const struct nwi_file *file, uint64_t offset, void *dst, size_t size,
                   struct nw_error *err);
 /* At most size bytes; *got < size only at the end of the file. */
-int nwi_file_read_some(const struct nwi_file *file, uint64_t offset, void *dst, size_t size,
-                       size_t *got, struct nw_error *err);
+int nwi_file_read_some(const struct nwi_file *file, uint64_t offset, void *dst,
+                       size_t size, size_t *got, struct nw_error *err);
 /* CHANGED with both values if size, mtime, inode or (unless the number of links changed too:
  * deleted, replaced) ctime differ from those at opening. */
 int nwi_file_check_unchanged(const struct nwi_file *file, struct nw_error *err);
 
 /* Reads a whole small file onto the arena (NUL after the last byte). LIMIT past `limit`. */
-int nwi_file_slurp(const char *path, uint64_t limit, struct nwi_arena *arena, char **out,
-                   size_t *out_size, struct nw_error *err);
+int nwi_file_slurp(const char *path, uint64_t limit, struct nwi_arena *arena,
+                   char **out, size_t *out_size, struct nw_error *err);
 
-enum nwi_path_kind {
-    NWI_PATH_ABSENT,
-    NWI_PATH_FILE,
-    NWI_PATH_FOLDER,
-    NWI_PATH_OTHER
-};
+enum nwi_path_kind { NWI_PATH_ABSENT, NWI_PATH_FILE, NWI_PATH_FOLDER, NWI_PATH_OTHER };
 
 /* Follows links. */
 enum nwi_path_kind nwi_path_kind(const char *path);

@@ -18,39 +18,39 @@
 #define NWI_JSON_DEPTH 128
 
 enum nwi_json_token {
-    NWI_JSON_END,          /* the value is complete and only white space follows */
+    NWI_JSON_END, /* the value is complete and only white space follows */
     NWI_JSON_OBJECT_BEGIN,
     NWI_JSON_OBJECT_END,
     NWI_JSON_ARRAY_BEGIN,
     NWI_JSON_ARRAY_END,
-    NWI_JSON_KEY,          /* text: decoded key */
-    NWI_JSON_STRING,       /* text: decoded string */
-    NWI_JSON_NUMBER,       /* text: as written */
+    NWI_JSON_KEY,    /* text: decoded key */
+    NWI_JSON_STRING, /* text: decoded string */
+    NWI_JSON_NUMBER, /* text: as written */
     NWI_JSON_TRUE,
     NWI_JSON_FALSE,
     NWI_JSON_NULL
 };
 
 struct nwi_json {
-    const char *data;      /* [size], borrowed */
+    const char *data; /* [size], borrowed */
     size_t size;
-    size_t at;             /* next byte */
-    uint64_t base;         /* added to offsets in errors: where data begins in its file */
+    size_t at;     /* next byte */
+    uint64_t base; /* added to offsets in errors: where data begins in its file */
     struct nwi_arena *arena; /* decoded strings that differ from their source go here */
     struct nw_error *err;
-    int code;              /* code given to syntax errors: NW_E_BAD_HEADER or BAD_CONFIG */
+    int code; /* code given to syntax errors: NW_E_BAD_HEADER or BAD_CONFIG */
 
     /* The token read last. */
-    const char *text;      /* points into data where no escape had to be decoded: then NOT
+    const char *text; /* points into data where no escape had to be decoded: then NOT
                               NUL-terminated. Never NULL for KEY, STRING, NUMBER */
     size_t text_size;
-    size_t token_at;       /* its first byte in data */
-    bool text_owned;       /* text was decoded: it is on the arena and ends in NUL */
+    size_t token_at; /* its first byte in data */
+    bool text_owned; /* text was decoded: it is on the arena and ends in NUL */
 
     uint32_t depth;
-    int failed;            /* code of the first failure; private */
-    uint8_t state;         /* what may come next; private */
-    bool skipping;         /* strings are checked but not decoded; private */
+    int failed;    /* code of the first failure; private */
+    uint8_t state; /* what may come next; private */
+    bool skipping; /* strings are checked but not decoded; private */
     uint8_t stack[NWI_JSON_DEPTH / 8]; /* one bit a level: 1 = object */
 };
 
@@ -86,14 +86,14 @@ enum nwi_json_kind {
 struct nwi_json_value {
     enum nwi_json_kind kind;
     bool boolean;
-    const char *text;               /* string (decoded) or number (as written); ends in NUL */
+    const char *text; /* string (decoded) or number (as written); ends in NUL */
     size_t text_size;
-    const char *key;                /* name within its object, else NULL; ends in NUL */
+    const char *key; /* name within its object, else NULL; ends in NUL */
     size_t key_size;
-    uint64_t offset;                /* of its first byte, base included */
-    uint64_t key_offset;            /* of its key's first byte, likewise; 0 without a key */
-    struct nwi_json_value *first;   /* first child */
-    struct nwi_json_value *next;    /* next sibling */
+    uint64_t offset;     /* of its first byte, base included */
+    uint64_t key_offset; /* of its key's first byte, likewise; 0 without a key */
+    struct nwi_json_value *first; /* first child */
+    struct nwi_json_value *next;  /* next sibling */
     size_t n_children;
 };
 

@@ -14,8 +14,8 @@
 struct nwi_map_slot;
 
 struct nwi_map {
-    struct nwi_memory *memory;   /* borrowed */
-    struct nwi_map_slot *slots;  /* [1 << bits] */
+    struct nwi_memory *memory;  /* borrowed */
+    struct nwi_map_slot *slots; /* [1 << bits] */
     uint32_t bits;
     uint32_t n;
     uint64_t seed;

@@ -19,8 +19,8 @@ struct nwi_captures {
 /* Whole-name match; `*` is any run of bytes (dots included, as short as possible from the
  * left), `?` any one character, everything else itself; case counts. Linear in
  * pattern x name. `captures` may be NULL; stars past the eighth are not captured. */
-bool nwi_glob(const char *pattern, size_t pattern_size, const char *name, size_t name_size,
-              struct nwi_captures *captures);
+bool nwi_glob(const char *pattern, size_t pattern_size, const char *name,
+              size_t name_size, struct nwi_captures *captures);
 
 /* True if `component` equals one whole part of the name between dots. */
 bool nwi_has_component(const char *name, size_t name_size, const char *component,

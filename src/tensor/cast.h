@@ -35,7 +35,7 @@ typedef void nwi_cast_fn(const void *src, void *dst, size_t n, uint32_t flags,
 struct nwi_cast_row {
     uint8_t from; /* enum nw_dtype */
     uint8_t to;
-    uint8_t cpu;  /* the one level of enum nw_cpu_level it needs */
+    uint8_t cpu; /* the one level of enum nw_cpu_level it needs */
     const char *name;
     nwi_cast_fn *run;
 };
@@ -45,11 +45,11 @@ extern const size_t nwi_n_cast_rows;
 
 /* A cast chosen once, at plan time. */
 struct nwi_cast {
-    nwi_cast_fn *first;   /* NULL: the bytes are copied */
-    nwi_cast_fn *second;  /* NULL unless it goes through F32 */
-    uint32_t from_bytes;  /* of one element */
+    nwi_cast_fn *first;  /* NULL: the bytes are copied */
+    nwi_cast_fn *second; /* NULL unless it goes through F32 */
+    uint32_t from_bytes; /* of one element */
     uint32_t to_bytes;
-    uint32_t flags;       /* enum nwi_cast_flag, and bits of nwi_cast_find's own */
+    uint32_t flags; /* enum nwi_cast_flag, and bits of nwi_cast_find's own */
 };
 
 /* The best rows that `cpu_mask` (bits of enum nw_cpu_level) allows; scalar ones always are.

@@ -10,20 +10,21 @@
 #include "base/error.h"
 
 enum nwi_dtype_class {
-    NWI_CLASS_NONE,    /* AUTO, UNKNOWN; F4, F6: nothing casts them */
+    NWI_CLASS_NONE, /* AUTO, UNKNOWN; F4, F6: nothing casts them */
     NWI_CLASS_BOOL,
     NWI_CLASS_INT,
-    NWI_CLASS_FLOAT,   /* what a dtype option acts on (behaviour.md B3: C64 is not among it) */
+    NWI_CLASS_FLOAT, /* what a dtype option acts on (behaviour.md B3: C64 is not among it) */
     NWI_CLASS_COMPLEX
 };
 
 struct nwi_dtype_info {
-    const char *name;      /* safetensors spelling */
-    const char *torch;     /* torch spelling without "torch.", NULL if torch has none */
-    const char *short_name;/* the command's further spelling ("fp8_e4m3", "bf16"), or NULL */
+    const char *name;  /* safetensors spelling */
+    const char *torch; /* torch spelling without "torch.", NULL if torch has none */
+    const char
+        *short_name; /* the command's further spelling ("fp8_e4m3", "bf16"), or NULL */
     uint32_t bits;
     enum nwi_dtype_class klass;
-    uint32_t save_rank;    /* place in the order of tensors in a written file, 0 first
+    uint32_t save_rank; /* place in the order of tensors in a written file, 0 first
                               (safetensors 0.8: widest first, behaviour.md B33) */
 };
 
