@@ -41,8 +41,7 @@ static void add_commands(struct cli_text *out, const char *between)
         cli_text_printf(out, "%s%s", i == 0 ? "" : between, cli_commands[i].name);
 }
 
-/* ---- bash ---------------------------------------------------------------------------
- */
+/* ---- bash ------------------------------------------------------------------------ */
 
 static void bash_values(struct cli_text *out)
 {
@@ -123,8 +122,7 @@ static void bash(struct cli_text *out)
                        "complete -o default -F _netweight netweight\n");
 }
 
-/* ---- zsh ----------------------------------------------------------------------------
- */
+/* ---- zsh ------------------------------------------------------------------------- */
 
 /* Text inside a specification of _arguments. */
 static void zsh_text(struct cli_text *out, const char *text)
@@ -222,8 +220,7 @@ static void zsh(struct cli_text *out)
                        "fi\n");
 }
 
-/* ---- fish ---------------------------------------------------------------------------
- */
+/* ---- fish ------------------------------------------------------------------------ */
 
 static void fish_option(struct cli_text *out, const struct cli_option_row *row)
 {

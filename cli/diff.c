@@ -190,8 +190,7 @@ static int compare_all(const struct cli *cli, const struct cli_input *a,
     return code;
 }
 
-/* ---- for people ---------------------------------------------------------------------
- */
+/* ---- for people ------------------------------------------------------------------ */
 
 /* `width`: columns at most, for values that may be whole texts. */
 static void add_cell(struct cli_table *table, struct cli_json value, size_t width)

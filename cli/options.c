@@ -27,8 +27,7 @@ static int list_add(struct cli_list *list, const char *item, struct nw_error *er
                                     : cli_error(err, NW_E_NOMEM, "out of memory");
 }
 
-/* ---- one argument -------------------------------------------------------------------
- */
+/* ---- one argument ---------------------------------------------------------------- */
 
 /* "one of a, b, c" of the words of a choice or set. */
 static const char *name_words(const char *words, char *buffer, size_t size)
@@ -215,8 +214,7 @@ static int set_option(struct cli_options *o, const struct cli_option_row *row,
     return NW_OK;
 }
 
-/* ---- the words ----------------------------------------------------------------------
- */
+/* ---- the words ------------------------------------------------------------------- */
 
 const struct cli_option_row *cli_option_find(const char *name, size_t size)
 {

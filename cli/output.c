@@ -58,8 +58,7 @@ const char *cli_style(const struct cli *cli, enum cli_style style)
     return cli->color ? sequences[style] : "";
 }
 
-/* ---- standard error -----------------------------------------------------------------
- */
+/* ---- standard error -------------------------------------------------------------- */
 
 static void complain_text(const struct cli *cli, const struct cli_text *text)
 {
@@ -174,8 +173,7 @@ int cli_fail(const struct cli *cli, const struct nw_error *err,
     return cli_status_of(err);
 }
 
-/* ---- standard output ----------------------------------------------------------------
- */
+/* ---- standard output ------------------------------------------------------------- */
 
 static int write_failed(const struct cli *cli, int why)
 {
@@ -217,8 +215,7 @@ int cli_output_finish(const struct cli *cli, int status)
     return status;
 }
 
-/* ---- pieces -------------------------------------------------------------------------
- */
+/* ---- pieces ---------------------------------------------------------------------- */
 
 void cli_title(const struct cli *cli, struct cli_text *out, const char *title)
 {

@@ -51,8 +51,7 @@ void cli_complain_rest(const struct cli *cli, const char *path,
 __attribute__((format(printf, 2, 3))) void cli_remark(const struct cli *cli,
                                                       const char *format, ...);
 
-/* ---- pieces of human output ---------------------------------------------------------
- */
+/* ---- pieces of human output ------------------------------------------------------ */
 
 enum cli_style { CLI_PLAIN = 0, CLI_BOLD, CLI_GOOD, CLI_BAD, CLI_WARN };
 

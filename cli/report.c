@@ -9,8 +9,7 @@
 
 #define NAMES_SHOWN 8 /* of a list, without -v */
 
-/* ---- one plan -----------------------------------------------------------------------
- */
+/* ---- one plan -------------------------------------------------------------------- */
 
 /* "; 3 missing" and its like, if there are any. */
 static void add_count(struct cli_text *out, struct cli_json report, const char *key,
@@ -145,8 +144,7 @@ static void add_plan(const struct cli *cli, const struct nw_plan *plan,
     }
 }
 
-/* ---- cost and result ----------------------------------------------------------------
- */
+/* ---- cost and result ------------------------------------------------------------- */
 
 static void add_bytes_of(struct cli_text *out, struct cli_json object, const char *key)
 {
@@ -279,8 +277,7 @@ static void add_written(const struct cli *cli, const struct nw_result *result,
     }
 }
 
-/* ---- targets ------------------------------------------------------------------------
- */
+/* ---- targets --------------------------------------------------------------------- */
 
 /* "a.weight + b.weight": the stored tensors that a target is made of. */
 static void add_sources(const struct cli_input *input, const struct nw_plan *plan,
@@ -338,8 +335,7 @@ static void add_targets(const struct cli *cli, const struct cli_input *input,
     cli_add_table(cli, out, &table);
 }
 
-/* ---- all of it ----------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------- */
 
 void cli_report(const struct cli *cli, const struct cli_input *input,
                 struct cli_json document, const struct nw_result *result,

@@ -68,8 +68,7 @@ int cli_text_write(void *ctx, const char *data, size_t size)
     return text->failed ? 1 : 0;
 }
 
-/* ---- UTF-8 --------------------------------------------------------------------------
- */
+/* ---- UTF-8 ----------------------------------------------------------------------- */
 
 size_t cli_utf8_length(const char *data, size_t size, uint32_t *out)
 {
@@ -190,8 +189,7 @@ void cli_text_json(struct cli_text *text, const char *data, size_t size)
     cli_text_add(text, "\"", 1);
 }
 
-/* ---- figures ------------------------------------------------------------------------
- */
+/* ---- figures --------------------------------------------------------------------- */
 
 void cli_text_bytes(struct cli_text *text, uint64_t bytes)
 {
