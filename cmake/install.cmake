@@ -35,9 +35,6 @@ find_program(SCDOC scdoc)
 if(SCDOC)
   foreach(page IN ITEMS netweight.1 libnetweight.3)
     set(source ${CMAKE_CURRENT_SOURCE_DIR}/doc/${page}.scd)
-    if(NOT EXISTS ${source}) # remove once the pages are there
-      continue()
-    endif()
     add_custom_command(OUTPUT ${page} DEPENDS ${source} VERBATIM
                        COMMAND ${SCDOC} < ${source} > ${page})
     string(REGEX REPLACE ".*[.]" "man" section ${page})

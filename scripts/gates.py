@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import re
 import subprocess
 
 from gate import Failed, Gate, Skip, count_ctest
@@ -189,6 +190,19 @@ def consumers(ctx):
 def documents(ctx):
     """README, man pages, completions: what they say is so."""
     ctx.suite("tests/build/documents.sh", "build/release")
+
+
+@gate(after=("release",))
+def demo(ctx):
+    """The demo, with its own model and with a given one."""
+    small = "build/test/small.safetensors"
+    ctx.check("build/release/examples/write_checkpoint", "examples/demo/small.txt", small)
+    for model in ("", small):
+        text = ctx.check("examples/demo/run.sh", "build/release", MODEL=model)
+        for step in ("load", "convert"):
+            if not re.search(rf"^{step} +\S+ \S+ predicted, \S+ \S+ measured$", text, re.M):
+                raise Failed(f"no figures of {step}")
+        ctx.counts.passed += 1
 
 
 # ---- the command and the library from outside ----

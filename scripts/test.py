@@ -66,7 +66,7 @@ class Runner:
             for note in context.notes:
                 print(f"     {'':18}            {note}")
             if counts.failed:
-                print("\n".join("    | " + line for line in context.tail()), flush=True)
+                print("\n".join("    | " + line[:150] for line in context.tail()), flush=True)
             self.running -= 1
             self.condition.notify_all()
         context.log.close()

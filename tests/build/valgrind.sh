@@ -13,11 +13,11 @@ small=$work/small.safetensors
 check() { # ARGUMENT...
     if valgrind --quiet --error-exitcode=99 --leak-check=full \
         --errors-for-leak-kinds=definite,indirect,possible \
-        "$build/netweight" "$@" > "$work/out" 2>&1; then
+        "$build/netweight" "$@" > "$work/log" 2>&1; then
         echo "ok - netweight $1"
     else
         echo "not ok - netweight $1"
-        sed 's/^/#   /' "$work/out"
+        sed 's/^/#   /' "$work/log"
         status=1
     fi
 }
