@@ -2,8 +2,7 @@
  * Public entry points: check arguments, complete options, call inside, nothing else. */
 #include "netweight.h"
 
-#include <string.h>
-
+#include "base/options.h"
 #include "base/system.h"
 #include "run/result.h"
 
@@ -49,29 +48,6 @@ int nw_feature(size_t i, struct nw_feature *out)
 
 /* ---- options ---- */
 
-/* Completes a caller's struct, which may be older (shorter) or newer: what this version
- * does not know must be zero. NULL gives the defaults. */
-static int complete(void *dst, size_t size, const void *options, const char *name,
-                    struct nw_error *err)
-{
-    size_t given = 0;
-    memset(dst, 0, size);
-    if (!options)
-        return NW_OK;
-    memcpy(&given, options, sizeof given);
-    if (given < sizeof given)
-        return nwi_fail(err, NW_E_ARG, "%s has size %zu: use NW_OPTIONS_INIT", name,
-                        given);
-    const unsigned char *bytes = options;
-    for (size_t i = size; i < given; i++) {
-        if (bytes[i])
-            return nwi_fail(err, NW_E_ARG,
-                            "%s sets a field that this version does not know", name);
-    }
-    memcpy(dst, options, given < size ? given : size);
-    return NW_OK;
-}
-
 static int need(const void *argument, const char *name, struct nw_error *err)
 {
     return argument ? NW_OK : nwi_fail(err, NW_E_ARG, "%s is NULL", name);
@@ -80,7 +56,7 @@ static int need(const void *argument, const char *name, struct nw_error *err)
 static int complete_open(struct nw_open_options *dst,
                          const struct nw_open_options *options, struct nw_error *err)
 {
-    NWI_TRY(complete(dst, sizeof *dst, options, "nw_open_options", err));
+    NWI_TRY(nwi_options_read(dst, sizeof *dst, options, "nw_open_options", err));
     if (!dst->allocator.alloc != !dst->allocator.free)
         return nwi_fail(err, NW_E_ARG, "an allocator needs both alloc and free");
     if (dst->use_safetensors > NW_CHOICE_NO)
@@ -176,7 +152,7 @@ int nw_plan_create(struct nw_checkpoint *ckpt, const struct nw_load_options *opt
     NWI_TRY(need(out, "out", err));
     *out = NULL;
     NWI_TRY(need(ckpt, "ckpt", err));
-    NWI_TRY(complete(&full, sizeof full, options, "nw_load_options", err));
+    NWI_TRY(nwi_options_read(&full, sizeof full, options, "nw_load_options", err));
     return nwi_plan_create(ckpt, &full, out, err);
 }
 
@@ -205,7 +181,7 @@ static int begin_run(struct nw_plan *const *plans, size_t n_plans,
                      struct nw_error *err)
 {
     NWI_TRY(check_plans(plans, n_plans, err));
-    return complete(full, sizeof *full, options, "nw_run_options", err);
+    return nwi_options_read(full, sizeof *full, options, "nw_run_options", err);
 }
 
 int nw_plans_run(struct nw_plan *const *plans, size_t n_plans,
@@ -238,8 +214,8 @@ int nw_plans_write(struct nw_plan *const *plans, size_t n_plans, const char *pat
         *out = NULL;
     NWI_TRY(need(path, "path", err));
     NWI_TRY(begin_run(plans, n_plans, run_options, &full, err));
-    NWI_TRY(complete(&full_write, sizeof full_write, write_options, "nw_write_options",
-                     err));
+    NWI_TRY(nwi_options_read(&full_write, sizeof full_write, write_options,
+                             "nw_write_options", err));
     return nwi_write(plans, n_plans, path, &full_write, &full, out, err);
 }
 

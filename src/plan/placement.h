@@ -40,7 +40,7 @@
 #define NWI_AUTO_WORKERS 16u
 
 /* Where one target goes. */
-struct nwi_place {
+struct nwi_target_place {
     uint32_t pool;        /* block, or NWI_NO_POOL: mapped, empty or pages of its own */
     uint32_t pool_offset; /* within the block, its head included */
 };

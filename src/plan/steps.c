@@ -4,52 +4,12 @@
 #include "plan/plan_parts.h"
 
 #include "base/arith.h"
-#include "tensor/dtype.h"
-
-/* The dense tail of a view: `n_outer` leading dimensions are walked, the rest is one
- * extent. */
-struct dense_tail {
-    uint32_t n_outer;
-    uint64_t n_elems; /* of one extent */
-};
-
-static struct dense_tail find_dense_tail(const struct nw_part *part)
-{
-    struct dense_tail tail = {.n_outer = part->rank, .n_elems = 1};
-    while (tail.n_outer > 0) {
-        uint32_t dim = tail.n_outer - 1;
-        if (part->shape[dim] != 1 && part->strides[dim] != tail.n_elems)
-            break;
-        tail.n_elems *= part->shape[dim];
-        tail.n_outer = dim;
-    }
-    return tail;
-}
-
-static uint64_t count_elems(const struct nw_part *part)
-{
-    uint64_t n = 1;
-    for (uint32_t i = 0; i < part->rank; i++)
-        n *= part->shape[i];
-    return n;
-}
+#include "tensor/view.h"
 
 static size_t count_extents(const struct nw_part *part)
 {
-    uint64_t n = count_elems(part);
-    return n ? (size_t)(n / find_dense_tail(part).n_elems) : 0;
-}
-
-/* First element of the i-th extent: i counts through the outer dimensions, last one
- * fastest. */
-static uint64_t extent_start(const struct nw_part *part, uint32_t n_outer, uint64_t i)
-{
-    uint64_t at = part->start;
-    for (uint32_t dim = n_outer; dim-- > 0;) {
-        at += (i % part->shape[dim]) * part->strides[dim];
-        i /= part->shape[dim];
-    }
-    return at;
+    uint64_t n = nwi_view_elems(part);
+    return n ? (size_t)(n / nwi_view_dense_tail(part).n_elems) : 0;
 }
 
 static size_t add_part(struct nw_plan *plan, size_t n, uint32_t target,
@@ -58,10 +18,10 @@ static size_t add_part(struct nw_plan *plan, size_t n, uint32_t target,
     const struct nwi_stored *stored = &plan->ckpt->tensors[part->source];
     uint64_t from_bits = nw_dtype_bits(stored->dtype);
     uint64_t to_bits = nw_dtype_bits(plan->targets[target].info.dtype);
-    struct dense_tail tail = find_dense_tail(part);
+    struct nwi_dense_tail tail = nwi_view_dense_tail(part);
     size_t n_extents = count_extents(part);
     for (size_t i = 0; i < n_extents; i++) {
-        uint64_t start = extent_start(part, tail.n_outer, i);
+        uint64_t start = nwi_view_extent(part, tail.n_outer, i);
         plan->steps[n++] = (struct nwi_step){
             .offset = stored->offset + start * from_bits / 8,
             .nbytes = tail.n_elems * from_bits / 8,
@@ -79,7 +39,7 @@ static size_t add_target(struct nw_plan *plan, size_t n, uint32_t i)
     uint64_t dst_elem = 0;
     for (uint32_t k = 0; k < target->info.n_parts; k++) {
         n = add_part(plan, n, i, &target->parts[k], dst_elem);
-        dst_elem += count_elems(&target->parts[k]);
+        dst_elem += nwi_view_elems(&target->parts[k]);
     }
     return n;
 }

@@ -106,7 +106,7 @@ void nw_weights_free(struct nw_weights *weights)
 /* ---- the sink ---- */
 
 static int put_in_pool(struct nw_weights *weights, size_t plan,
-                       const struct nwi_place *place, struct nw_storage *storage,
+                       const struct nwi_target_place *place, struct nw_storage *storage,
                        struct nw_error *err)
 {
     struct nwi_pool **pool = &weights->pools[weights->first_pool[plan] + place->pool];

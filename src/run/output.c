@@ -266,10 +266,26 @@ static int begin_set(struct nwi_output *output, struct nwi_output_set *set,
     struct nwi_output_row *rows = nwi_alloc(output->memory, nbytes);
     if (!rows && n > 0)
         return nwi_fail_nomem(err, nbytes);
-    int code = begin_sorted(output, set, options, rows, rows + n, err);
+    int code = begin_sorted(output, set, options, rows, n ? rows + n : NULL, err);
     nwi_output_metadata_free(output, set);
     nwi_free(output->memory, rows, nbytes);
     return code;
+}
+
+static int fill_sets(struct nwi_output *output, struct nw_plan *const *plans,
+                     struct nw_error *err)
+{
+    for (size_t i = 0; i < output->n_sets; i++)
+        NWI_TRY(fill_set(output, i, plans[i], err));
+    return NW_OK;
+}
+
+static int begin_sets(struct nwi_output *output, const struct nw_write_options *options,
+                      struct nw_error *err)
+{
+    for (size_t i = 0; i < output->n_sets; i++)
+        NWI_TRY(begin_set(output, &output->sets[i], options, err));
+    return NW_OK;
 }
 
 static int begin(struct nwi_output *output, struct nw_plan *const *plans,
@@ -281,30 +297,25 @@ static int begin(struct nwi_output *output, struct nw_plan *const *plans,
         return nwi_fail_sys(err, sys, "cannot make a lock");
     output->monitor_ready = true;
     NWI_TRY(read_options(output, options, err));
-    for (size_t i = 0; i < output->n_sets; i++)
-        NWI_TRY(fill_set(output, i, plans[i], err));
+    NWI_TRY(fill_sets(output, plans, err));
     NWI_TRY(make_room(output, err));
     NWI_TRY(nwi_output_open_target(output, path, err));
-    for (size_t i = 0; i < output->n_sets; i++)
-        NWI_TRY(begin_set(output, &output->sets[i], options, err));
+    NWI_TRY(begin_sets(output, options, err));
     NWI_TRY(nwi_output_write_others(output, err));
     return nwi_output_list_written(output, err);
 }
 
-int nwi_output_begin(struct nw_plan *const *plans, size_t n_plans, const char *path,
-                     const struct nw_write_options *options, struct nwi_memory *memory,
-                     struct nwi_output **out, struct nw_error *err)
+/* Nothing but memory; NULL if there is none. */
+static struct nwi_output *new_output(struct nw_plan *const *plans, size_t n_plans,
+                                     struct nwi_memory *memory)
 {
-    *out = NULL;
-    if (n_plans == 0)
-        return nwi_fail(err, NW_E_ARG, "there is no plan to write");
     size_t sets_size = n_plans * sizeof(struct nwi_output_set);
     struct nwi_output *output = nwi_zalloc(memory, sizeof *output);
     struct nwi_output_set *sets = nwi_zalloc(memory, sets_size);
     if (!output || !sets) {
         nwi_free(memory, output, sizeof *output);
         nwi_free(memory, sets, sets_size);
-        return nwi_fail_nomem(err, sizeof *output + sets_size);
+        return NULL;
     }
     output->memory = nwi_memory_retain(memory);
     output->ckpt = plans[0]->ckpt;
@@ -316,6 +327,20 @@ int nwi_output_begin(struct nw_plan *const *plans, size_t n_plans, const char *p
         output->slots[i].fd = -1;
     nwi_arena_init(&output->arena, memory);
     nwi_output_draw_suffix(output);
+    return output;
+}
+
+/* NOLINTNEXTLINE(readability-function-size): once, and every parameter is another thing */
+int nwi_output_begin(struct nw_plan *const *plans, size_t n_plans, const char *path,
+                     const struct nw_write_options *options, struct nwi_memory *memory,
+                     struct nwi_output **out, struct nw_error *err)
+{
+    *out = NULL;
+    if (n_plans == 0)
+        return nwi_fail(err, NW_E_ARG, "there is no plan to write");
+    struct nwi_output *output = new_output(plans, n_plans, memory);
+    if (!output)
+        return nwi_fail_nomem(err, sizeof *output);
     int code = begin(output, plans, path, options, err);
     if (code != NW_OK) {
         nwi_output_free(output);

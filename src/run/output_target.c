@@ -115,6 +115,7 @@ int nwi_output_each_name(const struct nwi_output *output, const char *folder,
     int code = NW_OK;
     while (code == NW_OK) {
         errno = 0;
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody else has this stream */
         const struct dirent *entry = readdir(entries);
         if (!entry && errno != 0)
             code = nwi_fail_sys(err, errno, "cannot list the folder");

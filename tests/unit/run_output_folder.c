@@ -349,9 +349,9 @@ static void test_refused(void **state)
     options.max_shard_bytes = 0;
     options.variant = "fp16";
     refuse(&place, "out.safetensors", &options, NW_E_ARG);
-    static const char *const variants[] = {"a/b", ".x", "a\nb", "..",
-                                           "0123456789012345678901234567890123456789"
-                                           "0123456789012345678901234567890123456789"};
+    char longest[NWI_OUTPUT_VARIANT_MOST + 2] = "";
+    memset(longest, 'v', sizeof longest - 1);
+    const char *const variants[] = {"a/b", ".x", "a\nb", "..", longest};
     for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
         options.variant = variants[i];
         refuse(&place, "out", &options, NW_E_ARG);

@@ -4,6 +4,8 @@
 #ifndef NWT_SOURCE_H
 #define NWT_SOURCE_H
 
+#define _GNU_SOURCE /* symlink, mkfifo */
+
 #include "test.h"
 
 #include <stdbool.h>
@@ -16,20 +18,21 @@
 #include "netweight.h"
 #include "support/support.h"
 
-/* "folder/name" without an owner: one of a few buffers in turn. */
+/* "folder/name" without an owner: one of some buffers in turn. */
 static inline const char *at(const char *folder, const char *name)
 {
-    static char paths[8][4096];
+    static char paths[64][1024];
     static unsigned next;
-    char *path = paths[next++ % 8];
-    (void)snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
+    char path[1024];
+    int size = snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_true(size > 0 && (size_t)size < sizeof path);
+    return memcpy(paths[next++ % 64], path, (size_t)size + 1);
 }
 
 /* Makes the folders that lead to a file. */
 static inline void make_folders(const char *path)
 {
-    char part[4096];
+    char part[1024];
     for (size_t i = 1; path[i]; i++) {
         if (path[i] != '/')
             continue;
