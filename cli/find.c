@@ -42,22 +42,23 @@ static int visible(const struct dirent *entry)
 
 static int search_folder(const struct search *s, const char *path, unsigned depth);
 
-/* One entry of a folder. */
+/* One entry of a folder; `name` is NULL if files do not count. */
 static int search_entry(const struct search *s, const char *path, const char *name,
                         unsigned depth)
 {
     struct stat info;
     bool link = lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
-    if (stat(path, &info) != 0)
-        return looks_like_one(name) ? s->found(s->ctx, path, NULL) : 0;
-    if (S_ISDIR(info.st_mode))
+    bool there = stat(path, &info) == 0;
+    if (there && S_ISDIR(info.st_mode))
         return link && !s->cli->options.follow_links ? 0
                                                      : search_folder(s, path, depth);
-    return S_ISREG(info.st_mode) && looks_like_one(name) ? s->found(s->ctx, path, NULL)
-                                                         : 0;
+    bool wanted = name != NULL && looks_like_one(name);
+    return wanted && (!there || S_ISREG(info.st_mode)) ? s->found(s->ctx, path, NULL)
+                                                       : 0;
 }
 
-static int search_below(const struct search *s, const char *path, unsigned depth)
+static int search_below(const struct search *s, const char *path, bool folders_only,
+                        unsigned depth)
 {
     struct dirent **entries = NULL;
     int n = scandir(path, &entries, visible, alphasort);
@@ -78,7 +79,8 @@ static int search_below(const struct search *s, const char *path, unsigned depth
             (void)cli_error(s->err, NW_E_NOMEM, "out of memory");
             stop = 1;
         } else if (stop == 0) {
-            stop = search_entry(s, child.data, entries[i]->d_name, depth + 1);
+            stop = search_entry(s, child.data, folders_only ? NULL : entries[i]->d_name,
+                                depth + 1);
         }
         cli_text_release(&child);
         free(entries[i]);
@@ -87,19 +89,40 @@ static int search_below(const struct search *s, const char *path, unsigned depth
     return stop;
 }
 
+/* Weights without any config, in the folder itself: more may lie below it, which is not so for
+ * the folder of a model, a pipeline, or an entry of a hub cache. */
+static bool is_loose(const struct nw_checkpoint *ckpt, const char *folder)
+{
+    size_t size = strlen(folder);
+    size_t n = nw_checkpoint_file_count(ckpt);
+    for (size_t i = 0; i < n; i++) {
+        struct nw_stored_file file;
+        if (nw_checkpoint_file(ckpt, i, &file) != NW_OK || !file.used)
+            continue;
+        bool config = file.container != NULL && strcmp(file.container, "config") == 0;
+        if (config || strncmp(file.path, folder, size) != 0 ||
+            strchr(file.path + size + 1, '/') != NULL)
+            return false;
+    }
+    return true;
+}
+
 static int search_folder(const struct search *s, const char *path, unsigned depth)
 {
     struct nw_checkpoint *ckpt = NULL;
     struct nw_error err;
     int code = cli_open(s->cli, path, &ckpt, &err);
-    if (code == NW_OK)
-        return s->found(s->ctx, path, ckpt);
-    /* Nothing here that could be a model, or only files that are told one by one: look
-     * below. Anything else is a model that is broken, which `found` will say. */
+    if (code == NW_OK) {
+        bool deeper = depth < DEPTH_MAX && is_loose(ckpt, path);
+        int stop = s->found(s->ctx, path, ckpt);
+        return stop != 0 || !deeper ? stop : search_below(s, path, true, depth);
+    }
+    /* Nothing here that could be a model, or only files that are told one by one: look below.
+     * Anything else is a model that is broken, which `found` will say. */
     bool none = code == NW_E_NOT_FOUND || code == NW_E_UNSUPPORTED || code == NW_E_ARG;
     if (!none || depth >= DEPTH_MAX)
         return s->found(s->ctx, path, NULL);
-    return search_below(s, path, depth);
+    return search_below(s, path, false, depth);
 }
 
 int cli_find(const struct cli *cli, const char *path, cli_found_fn *found, void *ctx,

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "hub.h"
-#include "json_view.h"
 #include "output.h"
 
 struct nw_open_options cli_open_options(const struct cli *cli, struct cli_text *cache)
@@ -70,6 +69,8 @@ static struct nw_load_options load_options(const struct cli *cli)
         load.flags |= NW_LOAD_DIGEST;
     if (o->command == CLI_CONVERT)
         load.flags |= NW_LOAD_TO_FILE;
+    if (o->command == CLI_DIFF)
+        load.flags |= NW_LOAD_TO_SINK;
     return load;
 }
 

@@ -79,8 +79,10 @@ static void field_targets(const struct cli *cli, const struct nw_plan *plan,
             continue;
         if (target.dtype >= 0 && target.dtype < NW_DTYPE_COUNT)
             by_dtype[target.dtype]++;
-        if (target.op <= NW_OP_FILL)
-            by_op[target.op]++;
+        if (target.op <= NW_OP_FILL) /* a mapping is of no use to a file */
+            by_op[cli->options.command == CLI_CONVERT && target.op == NW_OP_MAP
+                      ? NW_OP_COPY
+                      : target.op]++;
     }
     if (n == 0)
         return;
@@ -299,9 +301,10 @@ static void add_sources(const struct cli_input *input, const struct nw_plan *pla
 
 /* `first`: how many targets the plans before have, for the digests. */
 static void add_targets(const struct cli *cli, const struct cli_input *input,
-                        const struct nw_plan *plan, const struct nw_result *result,
-                        size_t first, struct cli_text *out)
+                        size_t row, const struct nw_result *result, size_t first,
+                        struct cli_text *out)
 {
+    const struct nw_plan *plan = input->plans[row];
     static const char *const ops[] = {"map",        "copy",     "cast",
                                       "dequantise", "quantise", "fill"};
     bool digest = result != NULL && cli->options.digest;
@@ -332,6 +335,7 @@ static void add_targets(const struct cli *cli, const struct cli_input *input,
             cli_table_puts(&table, text);
         add_sources(input, plan, i, &table);
     }
+    cli_title(cli, out, input->n_plans > 1 ? input->names[row] : "Tensors");
     cli_add_table(cli, out, &table);
 }
 
@@ -349,9 +353,6 @@ void cli_report(const struct cli *cli, const struct cli_input *input,
         const char *name = several ? input->names[i] : input->path;
         cli_title(cli, out, name);
         add_plan(cli, input->plans[i], several ? one : document, out);
-        if (cli_plan_flags(cli) != 0)
-            add_targets(cli, input, input->plans[i], result, first, out);
-        first += nw_plan_target_count(input->plans[i]);
     }
     if (input->n_plans > 1)
         cli_title(cli, out, input->path);
@@ -360,6 +361,10 @@ void cli_report(const struct cli *cli, const struct cli_input *input,
         add_run(cli, result, out);
         add_written(cli, result, out);
         cli_add_hashes(cli, document, out);
+    }
+    for (size_t i = 0; cli_plan_flags(cli) != 0 && i < input->n_plans; i++) {
+        add_targets(cli, input, i, result, first, out);
+        first += nw_plan_target_count(input->plans[i]);
     }
 }
 
