@@ -154,7 +154,10 @@ static int read_comfy(struct recogniser *r, const struct nwi_stored *tensor,
     if (nwi_file_read(file, tensor->offset, text, (size_t)tensor->nbytes, &failure) !=
         NW_OK)
         return nwi_builder_absorb(r->b, &failure);
-    NWI_TRY(parse(r, text, (size_t)tensor->nbytes, &place, &description));
+    size_t size = (size_t)tensor->nbytes;
+    while (size > 0 && text[size - 1] == '\0') /* padding */
+        size--;
+    NWI_TRY(parse(r, text, size, &place, &description));
     return set_format(r, layer, description);
 }
 
