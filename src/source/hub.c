@@ -15,16 +15,16 @@ static char *join(struct nwi_builder *b, const char *folder, const char *name)
     return nwi_path_join(&b->scratch, folder, name);
 }
 
-static bool is_folder(struct nwi_builder *b, const char *folder, const char *name)
+int nwi_hub_is_entry(struct nwi_builder *b, const char *path, bool *entry)
 {
-    char *path = join(b, folder, name);
-    return path && nwi_path_kind(path) == NWI_PATH_FOLDER;
-}
-
-bool nwi_hub_is_entry(struct nwi_builder *b, const char *path)
-{
-    return nwi_starts_with(nwi_path_base(path), "models--") &&
-           is_folder(b, path, "snapshots");
+    *entry = false;
+    if (!nwi_starts_with(nwi_path_base(path), "models--"))
+        return NW_OK;
+    char *snapshots = join(b, path, "snapshots");
+    if (!snapshots)
+        return nwi_builder_nomem(b, strlen(path));
+    *entry = nwi_path_kind(snapshots) == NWI_PATH_FOLDER;
+    return NW_OK;
 }
 
 static bool is_commit(const char *text)
@@ -39,33 +39,36 @@ static bool is_space(char c)
 }
 
 /* "main, v2" of refs, or the commits of snapshots, for a message. */
-static void list_folder(struct nwi_builder *b, const char *entry, const char *name,
-                        char *out, size_t size)
+static int list_folder(struct nwi_builder *b, const char *entry, const char *name,
+                       char *out, size_t size)
 {
     char **names = NULL;
     size_t n = 0;
-    struct nw_error ignored;
+    struct nw_error failure;
     char *path = join(b, entry, name);
     size_t used = 0;
-    out[0] = '\0';
-    nwi_error_clear(&ignored);
-    if (!path || nwi_folder_list(path, &b->scratch, &names, &n, &ignored) != NW_OK)
-        return;
+    (void)snprintf(out, size, "none");
+    if (!path)
+        return nwi_builder_nomem(b, strlen(entry));
+    nwi_error_clear(&failure);
+    if (nwi_folder_list(path, &b->scratch, &names, &n, &failure) == NW_E_NOMEM)
+        return nwi_builder_absorb(b, &failure);
     for (size_t i = 0; i < n && used + strlen(names[i]) + 8 < size; i++)
         used +=
             (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", names[i]);
+    return NW_OK;
 }
 
 static int fail_revision(struct nwi_builder *b, const char *entry, const char *revision)
 {
     char refs[120];
     char commits[120];
-    list_folder(b, entry, "refs", refs, sizeof refs);
-    list_folder(b, entry, "snapshots", commits, sizeof commits);
+    NWI_TRY(list_folder(b, entry, "refs", refs, sizeof refs));
+    NWI_TRY(list_folder(b, entry, "snapshots", commits, sizeof commits));
     int code =
         nwi_fail(b->err, NW_E_NOT_FOUND,
                  "the cache entry has no revision \"%.80s\"; refs: %s; snapshots: %s",
-                 revision, refs[0] ? refs : "none", commits[0] ? commits : "none");
+                 revision, refs, commits);
     return nwi_error_in_file(b->err, code, entry);
 }
 

@@ -13,8 +13,8 @@
 
 #include "source/builder.h"
 
-/* True if the folder is an entry of a hub cache. */
-bool nwi_hub_is_entry(struct nwi_builder *b, const char *path);
+/* *entry: the folder is an entry of a hub cache. */
+int nwi_hub_is_entry(struct nwi_builder *b, const char *path, bool *entry);
 
 /* The snapshot of an entry that options->revision names ("main" if it is NULL), on the
  * scratch arena. NOT_FOUND with what there is instead. */

@@ -115,7 +115,9 @@ static int open_folder_path(struct nwi_builder *b, const char *path)
 {
     struct nwi_scope scope;
     const char *subfolder = b->options->subfolder;
-    if (nwi_hub_is_entry(b, path))
+    bool entry = false;
+    NWI_TRY(nwi_hub_is_entry(b, path, &entry));
+    if (entry)
         NWI_TRY(nwi_hub_snapshot(b, path, &path));
     NWI_TRY(nwi_scope_init(b, path, &scope));
     if (!subfolder || !subfolder[0])
