@@ -211,8 +211,7 @@ static int settle(struct nwi_output *output, struct nwi_output_other *other, int
     if (fstat(fd, &st) != 0)
         return nwi_fail_sys(err, errno, "cannot look at the file that was written");
     other->nbytes = (uint64_t)st.st_size;
-    /* model_index.json goes and comes back around the rest, even if it stays the same.
-     */
+    /* model_index.json is replaced while the rest changes, even if it stays the same. */
     if (!other->last && is_same(output, other->name, fd, other->nbytes)) {
         nwi_output_temp_name(output, other->name, temp);
         (void)unlinkat(output->root, temp, 0);

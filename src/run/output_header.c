@@ -2,8 +2,8 @@
  * The head of a safetensors file, never whole in memory: one pass counts, one writes.
  *
  *     u64 LE   length of the JSON, padding included
- *     JSON
- * {"__metadata__":{...},"NAME":{"dtype":..,"shape":[..],"data_offsets":[..]},...}
+ *     JSON     {"__metadata__":{"KEY":"VALUE"},
+ *               "NAME":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}, ..}
  *     spaces   up to a multiple of 8
  *     data     from here on, in the order of the entries; offsets count from here */
 #include <errno.h>

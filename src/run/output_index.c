@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The index of a sharded set, byte for byte what python writes with
- * json.dumps(index, indent=2, sort_keys=True) and a newline (behaviour.md B18). */
+ * json.dumps(index, indent=2, sort_keys=True) and a newline. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -53,8 +53,7 @@ static void put_unit(struct text *text, uint32_t unit)
     put(text, escape, (size_t)size);
 }
 
-/* Reads one character of well-formed UTF-8 (names come from JSON); returns its bytes.
- */
+/* Reads one character of well-formed UTF-8 (names come from JSON); returns its size. */
 static size_t decode(const char *bytes, size_t size, uint32_t *out)
 {
     unsigned char first = (unsigned char)bytes[0];
@@ -85,8 +84,7 @@ static void put_char(struct text *text, uint32_t c)
     }
 }
 
-/* A string with everything outside ASCII escaped, as python does unless told otherwise.
- */
+/* A string with everything outside ASCII escaped, as python does by default. */
 static void put_string(struct text *text, const char *bytes, size_t size)
 {
     uint32_t c = 0;

@@ -97,8 +97,7 @@ static struct change find_change(const struct nwi_output_set *set,
 
 /* ---- collecting ---- */
 
-/* Adds a pair, or finds the one of that key: shards repeat what their first one says.
- */
+/* Adds a pair, or finds the one of that key: shards repeat what the first one says. */
 static int add_pair(struct nwi_output_set *set, struct nwi_map *map,
                     const struct nwi_output_pair *pair, uint32_t *row,
                     struct nw_error *err)

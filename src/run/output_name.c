@@ -6,8 +6,7 @@
  *     STEM.safetensors.index[.VARIANT].json             their index
  *     STEM-00001-of-00002.VARIANT.safetensors           shards, old spelling: only read
  *     STEM.safetensors.VARIANT.index.json               index, old spelling: only read
- *     .FINAL.netweight-tmp-PID-RANDOM                   a temporary of FINAL; PID 0:
- * given up */
+ *     .FINAL.netweight-tmp-PID-RANDOM                   a temporary; PID 0: given up */
 #define _GNU_SOURCE /* getrandom */
 
 #include <assert.h>

@@ -16,11 +16,12 @@
 #include "run/output.h"
 #include "source/names.h"
 
-#define NWI_OUTPUT_PATH        4096u  /* buffer for a relative name, its NUL included */
-#define NWI_OUTPUT_SHARDS_MOST 99999u /* five digits in the names */
-#define NWI_OUTPUT_VARIANT_MOST                                                        \
-    64u /* bytes: keeps every name below the system's 255                              \
-         */
+#define NWI_OUTPUT_PATH         4096u  /* buffer for a relative name and its NUL */
+#define NWI_OUTPUT_SHARDS_MOST  99999u /* five digits in the names */
+#define NWI_OUTPUT_VARIANT_MOST 64u    /* bytes: names stay below the system's 255 */
+
+/* What stands for the model_index.json of an unfinished save, while it is written. */
+#define NWI_OUTPUT_UNFINISHED "model_index.unfinished"
 
 /* Where a target's bytes go. Read-only once begin has returned. */
 struct nwi_output_place {
@@ -81,8 +82,7 @@ struct nwi_output_other {
     bool last;         /* model_index.json of a pipeline: put in place after all else */
 };
 
-/* A target while its file is laid out; rows are sorted by file, then as they lie in it.
- */
+/* A target while its file is laid out; rows are sorted by file, then by place in it. */
 struct nwi_output_row {
     const struct nwi_target *target;
     uint32_t file;   /* row of files */
@@ -216,7 +216,7 @@ int nwi_output_in_file(const struct nwi_output *output, const char *name,
 
 /* ---- layout (output_layout.c) ---- */
 
-/* Shards of a set by the rule of the reference (behaviour.md B176); fills files, and
+/* Shards of a set by the rule that diffusers follows; fills files, and
  * places[].file. */
 int nwi_output_pack(struct nwi_output *output, struct nwi_output_set *set,
                     struct nw_error *err);
@@ -297,8 +297,7 @@ void nwi_output_close_slots(struct nwi_output *output);
 /* Fills output->written once everything is laid out. */
 int nwi_output_list_written(struct nwi_output *output, struct nw_error *err);
 
-/* Removes what earlier saves left beside the new files. What cannot be removed stays.
- */
+/* Removes what earlier saves left beside the new files, as far as it can be removed. */
 void nwi_save_sweep(const struct nwi_output *output);
 
 /* After a failure: removes the temporaries; where the folder cannot be had back as it

@@ -37,8 +37,7 @@ static int check_single(const char *path, bool overwrite, struct nw_error *err)
 {
     struct stat st;
     if (lstat(path, &st) != 0)
-        return NW_OK; /* whatever is wrong with the path, opening its folder will tell
-                       */
+        return NW_OK; /* what is wrong with the path, opening its folder will tell */
     if (S_ISLNK(st.st_mode) && stat(path, &st) != 0)
         st.st_mode = S_IFREG; /* a link to nothing: replaced like a link to a file */
     if (S_ISDIR(st.st_mode))

@@ -73,8 +73,7 @@ static struct nwi_output_slot *find_slot(struct nwi_output *output, uint32_t fil
     return NULL;
 }
 
-/* A free slot, else the one that has not been used for longest; NULL if all are in use.
- */
+/* A free slot, else the one unused for longest; NULL if all are in use. */
 static struct nwi_output_slot *free_slot(struct nwi_output *output)
 {
     struct nwi_output_slot *best = NULL;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * From temporaries to final names. Whenever the process or the machine stops, the
  * folder opens as what was there before, as what is new, or is refused: an index wins
- * over a single file, and shards without an index, but with its temporary beside them,
- * are refused.
+ * over a single file, and shards without an index are refused.
  *
- * One file:   rename it (an old index still wins) · remove that index: now the new file
- * counts. Shards:     remove what an older save left under the single name, while the
- * old index still hides it · remove the old index: refused from here · rename the
- * shards · rename the new index: now it counts. Without an old index a single file
- * stays, and counts, until the new index is there. Pipelines:  model_index.json goes
- * first and comes last.
+ *     one file   rename it: an old index still wins
+ *                remove that index: now the new file counts
+ *     shards     remove a single file that the old index hides
+ *                remove the old index: refused from here (without one, a single file
+ *                goes on counting)
+ *                rename the shards
+ *                rename the new index: now it counts
+ *     pipeline   before all that a text that no loader takes replaces
+ *                model_index.json; the new one comes last
  *
- * Each line waits until the one before it is on the disk. Then the superseded files go.
- */
+ * Each line waits until the one before it is on the disk. Then what is superseded goes. */
 #define _GNU_SOURCE /* renameat2 */
 
 #include <errno.h>
@@ -181,12 +182,12 @@ static bool in_one_folder(const char *a, const char *b)
     return strcmp(folder_a, folder_b) == 0;
 }
 
-static int publish_others(struct nwi_output *output, bool last, struct nw_error *err)
+static int publish_others(struct nwi_output *output, struct nw_error *err)
 {
     const char *done = NULL; /* name of the file before */
     for (size_t i = 0; i < output->n_others; i++) {
         struct nwi_output_other *other = &output->others[i];
-        if (other->last != last || other->state != NWI_OUTPUT_SYNCED)
+        if (other->last || other->state != NWI_OUTPUT_SYNCED)
             continue;
         if (done && !in_one_folder(done, other->name))
             NWI_TRY(sync_folder_of(output, done, err));
@@ -197,19 +198,70 @@ static int publish_others(struct nwi_output *output, bool last, struct nw_error 
     return done ? sync_folder_of(output, done, err) : NW_OK;
 }
 
-/* A pipeline whose components are being replaced has no model_index.json. */
+/* ---- pipelines ---- */
+
+#define PIPELINE_INDEX "model_index.json"
+
+static int write_mark(int fd, struct nw_error *err)
+{
+    static const char text[] = "The components of this folder are being saved, or that "
+                               "was interrupted: what is "
+                               "here need\nnot belong together. Save it again, or "
+                               "rename the files that end in "
+                               "the mark of a temporary.\n";
+    NWI_TRY(nwi_output_pwrite(fd, 0, text, sizeof text - 1, err));
+    return nwi_output_fsync(fd, err);
+}
+
+/* Over what is there: in the end that is the mark. */
+static int move_index(const struct nwi_output *output, const char *temp,
+                      struct nw_error *err)
+{
+    int sys = before(output, "rename", PIPELINE_INDEX);
+    if (sys == 0 && renameat(output->root, temp, output->root, PIPELINE_INDEX) != 0)
+        sys = errno;
+    return sys == 0 ? NW_OK : fail_step(output, sys, "rename", PIPELINE_INDEX, err);
+}
+
+/* While the components of a pipeline change, its index is a text that no loader takes. */
 static int hide_pipeline(struct nwi_output *output, struct nw_error *err)
 {
+    char temp[NWI_OUTPUT_PATH];
+    int fd = -1;
+    if (!output->pipeline)
+        return NW_OK;
+    nwi_output_temp_name(output, NWI_OUTPUT_UNFINISHED, temp);
+    NWI_TRY(sync_folder(output, "", err)); /* the temporaries' names */
+    NWI_TRY(nwi_output_create(output, NWI_OUTPUT_UNFINISHED, &fd, err));
+    int code = write_mark(fd, err);
+    (void)close(fd);
+    if (code == NW_OK)
+        code = move_index(output, temp, err);
+    if (code != NW_OK) {
+        (void)unlinkat(output->root, temp, 0);
+        return nwi_output_in_file(output, PIPELINE_INDEX, err, code);
+    }
+    output->past_return = true;
+    return sync_folder(output, "", err);
+}
+
+/* The index of the input takes its place, or what had none has none again. */
+static int show_pipeline(struct nwi_output *output, struct nw_error *err)
+{
+    char temp[NWI_OUTPUT_PATH];
+    if (!output->pipeline)
+        return NW_OK;
     for (size_t i = 0; i < output->n_others; i++) {
-        const struct nwi_output_other *other = &output->others[i];
-        if (!other->last || !exists(output, other->name))
+        struct nwi_output_other *other = &output->others[i];
+        if (!other->last)
             continue;
-        NWI_TRY(sync_folder(output, "", err));
-        NWI_TRY(take_away(output, other->name, err));
-        output->past_return = true;
+        nwi_output_temp_name(output, other->name, temp);
+        NWI_TRY(move_index(output, temp, err));
+        other->state = NWI_OUTPUT_IN_PLACE;
         return sync_folder(output, "", err);
     }
-    return NW_OK;
+    NWI_TRY(take_away(output, PIPELINE_INDEX, err));
+    return sync_folder(output, "", err);
 }
 
 /* ---- all of it ---- */
@@ -242,16 +294,14 @@ static int sync_root_name(struct nwi_output *output, struct nw_error *err)
 static int publish(struct nwi_output *output, struct nw_error *err)
 {
     NWI_TRY(sync_root_name(output, err));
-    NWI_TRY(publish_others(output, false, err));
+    NWI_TRY(publish_others(output, err));
     NWI_TRY(hide_pipeline(output, err));
     for (size_t i = 0; i < output->n_sets; i++) {
         struct nwi_output_set *set = &output->sets[i];
         NWI_TRY(set->n_files > 1 ? publish_shards(output, set, err)
                                  : publish_single(output, set, err));
-        /* Of several components the first ones cannot be taken back. */
-        output->past_return |= i + 1 < output->n_sets;
     }
-    return publish_others(output, true, err);
+    return show_pipeline(output, err);
 }
 
 int nwi_output_commit(struct nwi_output *output, struct nw_error *err)

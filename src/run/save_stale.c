@@ -40,8 +40,7 @@ static bool is_superseded(const struct sweep *sweep, const char *name)
     return false;
 }
 
-/* True if this output writes, or an earlier one may have written, a file of that name.
- */
+/* True if this output writes, or an earlier one may have written, such a file. */
 static bool is_ours(const struct sweep *sweep, const char *name)
 {
     const struct nwi_output *output = sweep->output;
@@ -53,6 +52,8 @@ static bool is_ours(const struct sweep *sweep, const char *name)
                           NWI_SAVE_NONE)
         return true;
     nwi_output_join(sweep->folder, name, path);
+    if (output->pipeline && strcmp(path, NWI_OUTPUT_UNFINISHED) == 0)
+        return true;
     for (size_t i = 0; i < output->n_others; i++) {
         if (strcmp(output->others[i].name, path) == 0)
             return true;

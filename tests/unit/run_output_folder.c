@@ -4,6 +4,7 @@
 #include "run_output_scene.h"
 
 #include <fcntl.h>
+#include <sys/wait.h>
 
 static const uint64_t sizes[] = {40, 40};
 
@@ -274,35 +275,87 @@ static void test_component(void **state)
     tear_down(&place);
 }
 
-/* While components are being replaced there is no model_index.json. */
-static int watch(void *ctx, const char *what, const char *name)
+/* Stopped at each step: the old pipeline, the new one, or refused, never some of both. */
+static int stop(void *ctx, const char *what, const char *name)
 {
-    struct place *place = ctx;
-    bool weights = strstr(name, ".safetensors") != NULL;
-    if (weights && strcmp(what, "rename") == 0)
-        assert_false(scene_has(place->out, "model_index.json"));
+    int *left = ctx;
+    (void)what;
+    (void)name;
+    if ((*left)-- == 0)
+        _exit(7);
     return 0;
 }
 
-static void test_pipeline_window(void **state)
+static int replace_pipeline(struct place *place, int at, bool fresh)
+{
+    struct nw_write_options options = {.flags = NW_WRITE_OVERWRITE,
+                                       .max_shard_bytes = 40};
+    struct nwi_output *output = NULL;
+    struct nwi_output_hook hook = {stop, &at};
+    char *out = nwt_path(place->folder, fresh ? "fresh" : "out");
+    int code = scene_begin(&place->scene, out, &options, &output);
+    if (code == NW_OK)
+        code = scene_fill(&place->scene, output, 2);
+    if (code == NW_OK)
+        output->hook = &hook;
+    if (code == NW_OK)
+        code = nwi_output_commit(output, &place->scene.err);
+    nwi_output_free(output);
+    free(out);
+    return code;
+}
+
+static bool is_stopped(struct place *place, int at, bool fresh)
+{
+    int status = 0;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(replace_pipeline(place, at, fresh) == NW_OK ? 0 : 1);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 1);
+    return WEXITSTATUS(status) == 7;
+}
+
+static void check_pipeline_stopped(bool indexed, bool fresh)
 {
     struct place place;
-    struct nw_write_options options = {0};
-    struct nwi_output *output = NULL;
-    struct nwi_output_hook hook = {watch, &place};
-    (void)state;
+    struct nw_write_options options = {.flags = NW_WRITE_OVERWRITE};
+    int at = 0;
     set_up_pipeline(&place);
+    if (!indexed) {
+        char *index = nwt_path(place.in, "model_index.json");
+        assert_int_equal(unlink(index), 0);
+        free(index);
+    }
     scene_open(&place.scene, place.in);
-    assert_ok(scene_save(&place.scene, place.out, &options, 0), &place.scene.err);
-    options.flags = NW_WRITE_OVERWRITE;
-    assert_ok(scene_begin(&place.scene, place.out, &options, &output),
-              &place.scene.err);
-    assert_ok(scene_fill(&place.scene, output, 0), &place.scene.err);
-    output->hook = &hook;
-    assert_ok(nwi_output_commit(output, &place.scene.err), &place.scene.err);
-    nwi_output_free(output);
-    scene_expect(place.out, "model_index.json", MODEL_INDEX);
+    char *target = nwt_path(place.folder, fresh ? "fresh" : "out");
+    for (bool stopped = true; stopped; at++) {
+        if (!fresh)
+            assert_ok(scene_save(&place.scene, target, &options, 1), &place.scene.err);
+        stopped = is_stopped(&place, at, fresh);
+        int value = scene_value(target);
+        assert_true(stopped ? value <= -1000 || value == 1 || value == 2 : value == 2);
+        assert_ok(replace_pipeline(&place, -1, fresh), &place.scene.err);
+        assert_int_equal(scene_value(target), 2);
+        assert_int_equal(scene_count(target), indexed ? 4 : 3);
+        if (fresh)
+            nwt_remove(target);
+        if (fresh)
+            target = nwt_path(place.folder, "fresh");
+    }
+    assert_true(at > 12);
+    free(target);
     tear_down(&place);
+}
+
+static void test_pipeline_stopped(void **state)
+{
+    (void)state;
+    check_pipeline_stopped(true, false);
+    check_pipeline_stopped(false, false);
+    check_pipeline_stopped(true, true);
+    check_pipeline_stopped(false, true);
 }
 
 /* ---- what is refused, with nothing left behind ---- */
@@ -387,10 +440,10 @@ static void test_refused_plans(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_config),          cmocka_unit_test(test_model),
-        cmocka_unit_test(test_model_cast),      cmocka_unit_test(test_same_folder),
-        cmocka_unit_test(test_pipeline),        cmocka_unit_test(test_component),
-        cmocka_unit_test(test_pipeline_window), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_config),           cmocka_unit_test(test_model),
+        cmocka_unit_test(test_model_cast),       cmocka_unit_test(test_same_folder),
+        cmocka_unit_test(test_pipeline),         cmocka_unit_test(test_component),
+        cmocka_unit_test(test_pipeline_stopped), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_refused_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

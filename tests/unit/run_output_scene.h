@@ -138,9 +138,10 @@ static inline int scene_variant_value(const char *path, const char *variant)
         assert_int_equal(nw_checkpoint_tensor(ckpt, i, &stored), NW_OK);
         uint8_t *data = malloc((size_t)stored.nbytes + 1);
         assert_non_null(data);
-        assert_ok(nw_checkpoint_read(ckpt, i, 0, stored.nbytes, data,
-                                     (size_t)stored.nbytes, &err),
-                  &err);
+        uint64_t n_rows = stored.rank ? stored.shape[0] : 1;
+        assert_ok(
+            nw_checkpoint_read(ckpt, i, 0, n_rows, data, (size_t)stored.nbytes, &err),
+            &err);
         for (size_t k = 0; k < stored.nbytes; k++) {
             int now = data[k] - (int)strtol(stored.name + 1, NULL, 10);
             value = value == -2 || value == now ? now : -1;
