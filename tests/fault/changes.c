@@ -43,7 +43,7 @@ static int set_up(void **state)
     memset(wrong, 0xFF, image_size);
     const char *given = getenv("NETWEIGHT_SEED");
     seed = given ? strtoull(given, NULL, 10) : 20240613;
-    repeats = getenv("NETWEIGHT_LONG") ? 200 : 12;
+    repeats = getenv("NETWEIGHT_LONG") ? 200 : 5;
     printf("NETWEIGHT_SEED=%llu\n", (unsigned long long)seed);
     return 0;
 }
