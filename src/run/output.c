@@ -261,12 +261,12 @@ static int begin_set(struct nwi_output *output, struct nwi_output_set *set,
                      const struct nw_write_options *options, struct nw_error *err)
 {
     NWI_TRY(nwi_output_pack(output, set, err));
-    size_t n = set->plan->n_targets;
+    size_t n = (size_t)nwi_max(set->plan->n_targets, 1);
     size_t nbytes = 2 * n * sizeof(struct nwi_output_row);
     struct nwi_output_row *rows = nwi_alloc(output->memory, nbytes);
-    if (!rows && n > 0)
+    if (!rows)
         return nwi_fail_nomem(err, nbytes);
-    int code = begin_sorted(output, set, options, rows, n ? rows + n : NULL, err);
+    int code = begin_sorted(output, set, options, rows, rows + n, err);
     nwi_output_metadata_free(output, set);
     nwi_free(output->memory, rows, nbytes);
     return code;

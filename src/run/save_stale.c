@@ -108,9 +108,11 @@ static bool has_set(const struct nwi_output *output, const char *folder)
 void nwi_save_sweep(const struct nwi_output *output)
 {
     char folder[NWI_OUTPUT_PATH];
-    char before[NWI_OUTPUT_PATH] = "/"; /* no folder's name */
+    char before[NWI_OUTPUT_PATH] = ""; /* the root is swept in any case */
     for (size_t i = 0; i < output->n_sets; i++)
         sweep_folder(output, &output->sets[i], output->sets[i].folder);
+    if (output->pipeline)
+        sweep_folder(output, NULL, "");
     for (size_t i = 0; i < output->n_others; i++) {
         nwi_output_folder_of(output->others[i].name, folder);
         if (strcmp(folder, before) != 0 && !has_set(output, folder))
