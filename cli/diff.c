@@ -105,7 +105,7 @@ static int compare(const struct cli *cli, struct nw_plan *a, struct nw_plan *b,
     cli_progress_begin(&progress, cli, "diff");
     int code = nw_diff(a, b, &options, equal, cli_text_write, document, err);
     cli_progress_end(&progress);
-    return code;
+    return cli_received(document, code, err);
 }
 
 /* Row of the component in `input`; n_plans if it has none of that name. */

@@ -58,8 +58,10 @@ int cli_splice_hashes(const struct cli *cli, const char *path,
     struct cli_text inspected = {0};
     int code = nw_open(path, &open, &ckpt, err);
     if (code == NW_OK)
-        code = nw_checkpoint_json(ckpt, cli_hash_flags(cli), cli_text_write, &inspected,
-                                  err);
+        code = cli_received(&inspected,
+                            nw_checkpoint_json(ckpt, cli_hash_flags(cli),
+                                               cli_text_write, &inspected, err),
+                            err);
     if (code == NW_OK) {
         struct cli_json all = {inspected.data, inspected.used};
         cli_json_splice(document, "hashes", cli_json_get(all, "hashes"));

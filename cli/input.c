@@ -191,6 +191,7 @@ int cli_input_document(const struct cli_input *input, const struct nw_result *re
                        uint32_t flags, struct cli_text *out, struct nw_error *err)
 {
     const struct nw_error *failure = input->refused ? &input->failure : NULL;
-    return nw_plan_json((const struct nw_plan *const *)input->plans, input->n_plans,
-                        flags, result, failure, cli_text_write, out, err);
+    int code = nw_plan_json((const struct nw_plan *const *)input->plans, input->n_plans,
+                            flags, result, failure, cli_text_write, out, err);
+    return cli_received(out, code, err);
 }

@@ -20,8 +20,14 @@ struct inspection {
     int status;
 };
 
+static void print(struct inspection *in, struct cli_text *text)
+{
+    if (cli_print(in->cli, text) != CLI_DONE)
+        in->status = CLI_FAILED;
+}
+
 /* Several paths: the failure of one is a line among the others. */
-static void broken_line(const struct cli *cli, const char *path,
+static void broken_line(struct inspection *in, const char *path,
                         const struct nw_error *err)
 {
     struct cli_text error = {0};
@@ -35,7 +41,7 @@ static void broken_line(const struct cli *cli, const char *path,
         cli_text_add(&line, error.data + 1, error.used - 1); /* behind its '{' */
     }
     cli_text_release(&error);
-    (void)cli_print(cli, &line);
+    print(in, &line);
 }
 
 static void fail(struct inspection *in, const char *path, const struct nw_error *err,
@@ -47,9 +53,9 @@ static void fail(struct inspection *in, const char *path, const struct nw_error 
         return;
     }
     cli_complain(cli, err);
-    if (cli->options.json)
-        broken_line(cli, path, err);
     in->status = CLI_FAILED;
+    if (cli->options.json)
+        broken_line(in, path, err);
 }
 
 /* The first problem that is no note, as an error; false if there is none. */
@@ -91,7 +97,7 @@ static void show(struct inspection *in, const char *path,
         cli_hash_flags(cli) | (o->tensors && o->json ? NW_INSPECT_TENSORS : 0);
     if (o->json || o->hash != 0) {
         int code = nw_checkpoint_json(ckpt, flags, cli_text_write, &document, &err);
-        if (code != NW_OK) {
+        if (cli_received(&document, code, &err) != NW_OK) {
             cli_text_release(&document);
             fail(in, path, &err, ckpt);
             return;
@@ -105,7 +111,7 @@ static void show(struct inspection *in, const char *path,
             cli_complain(cli, &err);
             add_error(&err, ckpt, &document);
         }
-        (void)cli_print(cli, &document);
+        print(in, &document);
         return;
     }
     if (o->quiet) {
@@ -117,7 +123,7 @@ static void show(struct inspection *in, const char *path,
         if (o->hash != 0)
             cli_add_hashes(cli, (struct cli_json){document.data, document.used},
                            &human);
-        (void)cli_print(cli, &human);
+        print(in, &human);
     }
     cli_text_release(&document);
 }

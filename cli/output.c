@@ -152,6 +152,14 @@ void cli_remark(const struct cli *cli, const char *format, ...)
     cli_text_release(&text);
 }
 
+int cli_received(const struct cli_text *text, int code, struct nw_error *err)
+{
+    if (!text->failed)
+        return code;
+    *err = (struct nw_error){.code = NW_OK};
+    return cli_error(err, NW_E_NOMEM, "out of memory");
+}
+
 int cli_status_of(const struct nw_error *err)
 {
     if (err->code == NW_E_ARG)

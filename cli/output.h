@@ -30,6 +30,10 @@ int cli_output_finish(const struct cli *cli, int status);
 int cli_fail(const struct cli *cli, const struct nw_error *err,
              const struct nw_checkpoint *ckpt);
 
+/* The code of a call that wrote a document into `text`: the library says that the receiver
+ * stopped where in truth memory ran out. */
+int cli_received(const struct cli_text *text, int code, struct nw_error *err);
+
 /* The line on standard error alone, and the status of a code. */
 void cli_complain(const struct cli *cli, const struct nw_error *err);
 int cli_status_of(const struct nw_error *err);

@@ -36,8 +36,10 @@ static void add_problem(const struct cli *cli, struct cli_json entry,
     if (problem.code == NULL)
         problem.code = "?";
     cli_add_problem(cli, out, &problem);
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < 4; i++) {
+        out->failed |= buffers[i].failed;
         cli_text_release(&buffers[i]);
+    }
 }
 
 static void add_problems(const struct cli *cli, struct cli_json list,
@@ -152,7 +154,7 @@ int cli_verify(struct cli *cli)
     int code = nw_verify(path, &options, &ok, cli_text_write, &document, &err);
     cli_progress_end(&progress);
     cli_text_release(&cache);
-    if (code != NW_OK) {
+    if (cli_received(&document, code, &err) != NW_OK) {
         cli_text_release(&document);
         return cli_fail(cli, &err, NULL);
     }
