@@ -146,7 +146,7 @@ static int list_unlisted(struct nwi_builder *b)
     return NW_OK;
 }
 
-static int finish(struct nwi_builder *b)
+static int pack_rows(struct nwi_builder *b)
 {
     struct nw_checkpoint *ckpt = b->ckpt;
     NWI_TRY(pack(b, &b->tensors, &ckpt->tensors, &ckpt->n_tensors));
@@ -154,10 +154,15 @@ static int finish(struct nwi_builder *b)
     NWI_TRY(pack(b, &b->files, &ckpt->files, &ckpt->n_files));
     NWI_TRY(pack(b, &b->metadata, &ckpt->metadata, &ckpt->n_metadata));
     NWI_TRY(pack(b, &b->variants, &ckpt->variants, &ckpt->n_variants));
-    NWI_TRY(pack(b, &b->others, &ckpt->others, &ckpt->n_others));
+    return pack(b, &b->others, &ckpt->others, &ckpt->n_others);
+}
+
+static int finish(struct nwi_builder *b)
+{
+    NWI_TRY(pack_rows(b));
     NWI_TRY(nwi_quantised_recognise(b));
     NWI_TRY(list_unlisted(b));
-    return pack(b, &b->problems, &ckpt->problems, &ckpt->n_problems);
+    return pack(b, &b->problems, &b->ckpt->problems, &b->ckpt->n_problems);
 }
 
 int nwi_builder_finish(struct nwi_builder *b, struct nw_checkpoint **out)

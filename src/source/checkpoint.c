@@ -286,6 +286,7 @@ static int read_rows(const struct nw_checkpoint *ckpt, const struct nwi_stored *
     return nwi_file_read(file, row->offset + range[0] * size, dst, dst_size, err);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): a public signature */
 int nw_checkpoint_read(const struct nw_checkpoint *ckpt, size_t i, uint64_t first,
                        uint64_t n_rows, void *dst, size_t dst_size,
                        struct nw_error *err)

@@ -21,7 +21,7 @@ static int take_class(struct nwi_builder *b, const struct nwi_json_value *config
         klass = list && list->kind == NWI_JSON_IS_ARRAY ? list->first : NULL;
         library = "transformers";
     }
-    if (!nwi_json_string(klass))
+    if (!klass || !nwi_json_string(klass))
         return NW_OK;
     if (!component->info.klass) {
         component->info.klass = keep(b, klass);

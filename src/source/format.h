@@ -35,10 +35,10 @@ struct nwi_format {
 
 extern const struct nwi_format *const nwi_formats[]; /* in probe order; NULL ends */
 
-/* Finds out what file row `file` is and adds what it holds. Problems with the file go
+/* Finds out what file row `row` is and adds what it holds. Problems with the file go
  * to the builder: TRUNCATED (too short for any format), WRONG_FORMAT (named in the
  * message), UNSUPPORTED (a container that cannot be read yet), or the format's own. */
-int nwi_container_parse(struct nwi_builder *builder, uint32_t file);
+int nwi_container_parse(struct nwi_builder *b, uint32_t row);
 
 /* What the content of an open file is ("safetensors"), or NULL: nothing that is known.
  */

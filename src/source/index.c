@@ -144,6 +144,18 @@ static int read_entry(struct reader *r)
     return NW_OK;
 }
 
+/* The members of an object that was just begun, each by `member` when its key is read. */
+static int read_members(struct reader *r, int (*member)(struct reader *r))
+{
+    enum nwi_json_token token = NWI_JSON_END;
+    NWI_TRY(nwi_json_next(&r->json, &token));
+    while (token == NWI_JSON_KEY) {
+        NWI_TRY(member(r));
+        NWI_TRY(nwi_json_next(&r->json, &token));
+    }
+    return NW_OK;
+}
+
 static int read_weight_map(struct reader *r)
 {
     enum nwi_json_token token = NWI_JSON_END;
@@ -154,42 +166,30 @@ static int read_weight_map(struct reader *r)
     if (token != NWI_JSON_OBJECT_BEGIN)
         return nwi_fail_at(&r->failure, NW_E_BAD_HEADER, r->json.token_at,
                            "weight_map is not a JSON object");
-    NWI_TRY(nwi_json_next(&r->json, &token));
-    while (token == NWI_JSON_KEY) {
-        NWI_TRY(read_entry(r));
-        NWI_TRY(nwi_json_next(&r->json, &token));
-    }
-    return NW_OK;
+    return read_members(r, read_entry);
 }
 
 /* Only total_size matters, and only if it is a whole number. */
-static int read_metadata(struct reader *r)
+static int read_metadata_member(struct reader *r)
 {
     enum nwi_json_token token = NWI_JSON_END;
+    bool total = token_is(r, "total_size");
     NWI_TRY(nwi_json_next(&r->json, &token));
-    if (token != NWI_JSON_OBJECT_BEGIN)
-        return nwi_json_skip(&r->json, token);
-    NWI_TRY(nwi_json_next(&r->json, &token));
-    while (token == NWI_JSON_KEY) {
-        bool total = token_is(r, "total_size");
-        NWI_TRY(nwi_json_next(&r->json, &token));
-        if (total && token == NWI_JSON_NUMBER)
-            r->index->has_total_size =
-                nwi_json_u64(r->json.text, r->json.text_size, &r->index->total_size);
-        NWI_TRY(nwi_json_skip(&r->json, token));
-        NWI_TRY(nwi_json_next(&r->json, &token));
-    }
-    return NW_OK;
+    if (total && token == NWI_JSON_NUMBER)
+        r->index->has_total_size =
+            nwi_json_u64(r->json.text, r->json.text_size, &r->index->total_size);
+    return nwi_json_skip(&r->json, token);
 }
 
-static int read_key(struct reader *r)
+static int read_member(struct reader *r)
 {
     enum nwi_json_token token = NWI_JSON_END;
     if (token_is(r, "weight_map"))
         return read_weight_map(r);
-    if (token_is(r, "metadata"))
-        return read_metadata(r);
+    bool metadata = token_is(r, "metadata");
     NWI_TRY(nwi_json_next(&r->json, &token));
+    if (metadata && token == NWI_JSON_OBJECT_BEGIN)
+        return read_members(r, read_metadata_member);
     return nwi_json_skip(&r->json, token);
 }
 
@@ -202,11 +202,7 @@ static int read_json(struct reader *r)
     if (token != NWI_JSON_OBJECT_BEGIN)
         return nwi_fail_at(&r->failure, NW_E_BAD_HEADER, 0,
                            "the index is not a JSON object");
-    NWI_TRY(nwi_json_next(&r->json, &token));
-    while (token == NWI_JSON_KEY) {
-        NWI_TRY(read_key(r));
-        NWI_TRY(nwi_json_next(&r->json, &token));
-    }
+    NWI_TRY(read_members(r, read_member));
     return nwi_json_next(&r->json, &token);
 }
 

@@ -275,13 +275,20 @@ static int load_part(struct pipeline *p, const struct part *part)
     return nwi_folder_others(b, p->scope, &part->folder, nwi_builder_component_row(b));
 }
 
-static int load(struct pipeline *p)
+static int load_parts(struct pipeline *p)
 {
     NWI_TRY(sort_parts(p));
     NWI_TRY(restrict_parts(p));
     NWI_TRY(choose(p));
     for (size_t i = 0; i < p->parts.n; i++)
         NWI_TRY(load_part(p, part_of(p, i)));
+    return NW_OK;
+}
+
+/* What stands beside the components; with one that was asked for it does not matter. */
+static int load(struct pipeline *p)
+{
+    NWI_TRY(load_parts(p));
     if (p->b->options->component)
         return NW_OK;
     NWI_TRY(nwi_folder_ignore(p->b, p->scope, p->root, NULL));
@@ -318,24 +325,28 @@ static bool is_component(const struct nwi_builder *b, const char *path)
     return false;
 }
 
+static int others_below(struct nwi_builder *b, const struct nwi_scope *scope,
+                        const struct nwi_folder *folder, const char *name)
+{
+    struct nwi_folder below;
+    enum nwi_reach reach = NWI_REACH_ABSENT;
+    char *path = nwi_path_join(&b->scratch, folder->path, name);
+    char *prefix = nwi_arena_printf(&b->scratch, "%s%s/", folder->prefix, name);
+    if (!path || !prefix)
+        return nwi_builder_nomem(b, strlen(name));
+    NWI_TRY(nwi_scope_reach(b, scope, path, &reach, NULL));
+    if (reach != NWI_REACH_FOLDER || is_component(b, path))
+        return NW_OK;
+    NWI_TRY(nwi_folder_read(b, path, prefix, &below));
+    return nwi_folder_others(b, scope, &below, NW_NONE);
+}
+
 int nwi_pipeline_others(struct nwi_builder *b, const struct nwi_scope *scope,
                         const struct nwi_folder *folder)
 {
     for (size_t i = 0; i < folder->n; i++) {
-        struct nwi_folder below;
-        enum nwi_reach reach = NWI_REACH_ABSENT;
-        const char *name = folder->names[i].name;
-        char *path = nwi_path_join(&b->scratch, folder->path, name);
-        char *prefix = nwi_arena_printf(&b->scratch, "%s%s/", folder->prefix, name);
-        if (!path || !prefix)
-            return nwi_builder_nomem(b, strlen(name));
-        if (name[0] == '.')
-            continue;
-        NWI_TRY(nwi_scope_reach(b, scope, path, &reach, NULL));
-        if (reach != NWI_REACH_FOLDER || is_component(b, path))
-            continue;
-        NWI_TRY(nwi_folder_read(b, path, prefix, &below));
-        NWI_TRY(nwi_folder_others(b, scope, &below, NW_NONE));
+        if (folder->names[i].name[0] != '.')
+            NWI_TRY(others_below(b, scope, folder, folder->names[i].name));
     }
     return NW_OK;
 }

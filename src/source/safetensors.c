@@ -200,30 +200,35 @@ static int odd_number(struct reader *r, struct entry *entry, enum nwi_json_token
     return entry->bad ? NW_OK : spoil(r, entry, NW_E_BAD_HEADER, message);
 }
 
+static int read_number(struct reader *r, struct entry *entry, enum nwi_json_token token,
+                       const char *what, struct nwi_vector *out)
+{
+    uint64_t number = 0;
+    if (token != NWI_JSON_NUMBER ||
+        !nwi_json_u64(r->json.text, r->json.text_size, &number))
+        return odd_number(r, entry, token, what);
+    uint64_t *item = nwi_vector_add(out, r->b->memory);
+    if (!item)
+        return nwi_builder_nomem(r->b, out->n * sizeof *item);
+    *item = number;
+    return NW_OK;
+}
+
 /* An array of whole numbers, as text: 1.0, "1" and true are none. */
 static int read_numbers(struct reader *r, struct entry *entry, const char *what,
                         struct nwi_vector *out)
 {
     enum nwi_json_token token = NWI_JSON_END;
-    uint64_t number = 0;
     out->n = 0;
     NWI_TRY(nwi_json_next(&r->json, &token));
     if (token != NWI_JSON_ARRAY_BEGIN)
         return odd_number(r, entry, token, what);
-    for (;;) {
+    NWI_TRY(nwi_json_next(&r->json, &token));
+    while (token != NWI_JSON_ARRAY_END) {
+        NWI_TRY(read_number(r, entry, token, what, out));
         NWI_TRY(nwi_json_next(&r->json, &token));
-        if (token == NWI_JSON_ARRAY_END)
-            return NW_OK;
-        if (token != NWI_JSON_NUMBER ||
-            !nwi_json_u64(r->json.text, r->json.text_size, &number)) {
-            NWI_TRY(odd_number(r, entry, token, what));
-            continue;
-        }
-        uint64_t *item = nwi_vector_add(out, r->b->memory);
-        if (!item)
-            return nwi_builder_nomem(r->b, out->n * sizeof *item);
-        *item = number;
     }
+    return NW_OK;
 }
 
 static int read_tag(struct reader *r, struct entry *entry)
@@ -411,6 +416,17 @@ static int finish_entry(struct reader *r, struct entry *entry)
     return add_extent(r, entry, entry->bad ? NW_NONE : row);
 }
 
+static int read_fields(struct reader *r, struct entry *entry)
+{
+    enum nwi_json_token token = NWI_JSON_END;
+    NWI_TRY(nwi_json_next(&r->json, &token));
+    while (token == NWI_JSON_KEY) {
+        NWI_TRY(read_field(r, entry));
+        NWI_TRY(nwi_json_next(&r->json, &token));
+    }
+    return NW_OK;
+}
+
 static int read_entry(struct reader *r, struct entry *entry)
 {
     enum nwi_json_token token = NWI_JSON_END;
@@ -421,11 +437,7 @@ static int read_entry(struct reader *r, struct entry *entry)
         NWI_TRY(spoil(r, entry, NW_E_BAD_HEADER, "the entry is not a JSON object"));
         return nwi_json_skip(&r->json, token);
     }
-    NWI_TRY(nwi_json_next(&r->json, &token));
-    while (token == NWI_JSON_KEY) {
-        NWI_TRY(read_field(r, entry));
-        NWI_TRY(nwi_json_next(&r->json, &token));
-    }
+    NWI_TRY(read_fields(r, entry));
     return finish_entry(r, entry);
 }
 

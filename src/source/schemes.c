@@ -4,7 +4,7 @@
 
 #define ROW(suffix, weight, kind, strict)                                              \
     {                                                                                  \
-        suffix, sizeof suffix - 1, weight, kind, strict                                \
+        (suffix), sizeof(suffix) - 1, (weight), (kind), (strict)                       \
     }
 
 /* Where two rows have one suffix, the first whose weight is there counts. */
@@ -78,7 +78,8 @@ static bool is_of(const struct nwi_stored *tensor, uint32_t types)
 
 bool nwi_scheme_is_narrow(const struct nwi_stored *weight)
 {
-    return is_of(weight, FP8 | PACKED | E8M0 | BIT(NW_F6_E2M3) | BIT(NW_F6_E3M2));
+    return is_of(weight,
+                 FP8 | PACKED | BIT(NW_F8_E8M0) | BIT(NW_F6_E2M3) | BIT(NW_F6_E3M2));
 }
 
 /* ---- shapes of the scale ---- */
