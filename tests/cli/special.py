@@ -2,6 +2,8 @@
 """What a file of cases cannot say: signals, terminals, shells, pipes, the pages of the manual."""
 import errno
 import fcntl
+import hashlib
+import json
 import os
 import pathlib
 import pty
@@ -81,9 +83,21 @@ class Terminal:
         return self.process.wait(60)
 
 
-def slow_input(folder):
+def slow_input(folder, gib=8):
     """A file that takes seconds to read with one thread, and no room on the disk."""
-    files.write(folder, "big.safetensors", {"sparse": ["w", "F32", [2048, 1024, 1024]]})
+    files.write(folder, "big.safetensors", {"sparse": ["w", "F32", [gib * 256, 1024, 1024]]})
+
+
+def wait_for_handler(process):
+    """Until SIGINT is caught: a loaded machine may take its time to start a command."""
+    end = time.monotonic() + 30
+    while True:
+        with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
+            caught = re.search(r"^SigCgt:\s*(\w+)", status.read(), re.M)
+        if caught and int(caught[1], 16) >> (signal.SIGINT - 1) & 1:
+            return
+        expect(time.monotonic() < end, "SIGINT is never caught")
+        time.sleep(0.01)
 
 
 # ---- signals ----
@@ -128,11 +142,12 @@ def interrupted_convert_leaves_nothing(binary, env):
 def interrupted_where_nothing_is_undone(binary, env):
     for args in (["inspect", "--hash", "sha256"], ["verify"], ["diff", "--values"]):
         with tempfile.TemporaryDirectory() as folder:
-            slow_input(folder)
+            slow_input(folder, 32)
             paths = ["big.safetensors"] * (2 if args[0] == "diff" else 1)
             process = subprocess.Popen([binary, *args, *paths], env=env, cwd=folder,
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            time.sleep(0.3)
+            wait_for_handler(process)
+            time.sleep(0.2)
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=20)
             if b"sha256" in err and b"UNSUPPORTED" in err:
@@ -194,7 +209,7 @@ def colours(binary, env):
 @special
 def no_bar_unless_wanted(binary, env):
     with tempfile.TemporaryDirectory() as folder:
-        slow_input(folder)
+        slow_input(folder, 32)
         for options in (["--no-progress"], ["-q"]):
             terminal = Terminal(80, [binary, "verify", "big.safetensors", *options], env, folder)
             time.sleep(1)
@@ -227,6 +242,33 @@ def closed_pipe_is_quiet(binary, env):
         err = process.stderr.read()
         expect(process.wait(60) in (-signal.SIGPIPE, 1), process.returncode)
         expect(err == b"", err)
+
+
+# ---- hashes ----
+
+@special
+def hashes_are_those_of_the_sites(binary, env):
+    has_sha256 = "sha256: yes" in run(binary, env, "--version").stdout
+    with tempfile.TemporaryDirectory() as folder:
+        small(folder)
+        result = run(binary, env, "inspect", "m.safetensors", "--json", "--hash",
+                     "sha256,autov2,autov3", folder=folder)
+        if not has_sha256:
+            expect(result.returncode == 1 and "(UNSUPPORTED)" in result.stderr, result)
+            raise Skip("built without libcrypto")
+        blob = pathlib.Path(folder, "m.safetensors").read_bytes()
+        whole = hashlib.sha256(blob).hexdigest()
+        data = hashlib.sha256(blob[8 + int.from_bytes(blob[:8], "little"):]).hexdigest()
+        wanted = {"file": "m.safetensors", "sha256": whole, "autov2": whole[:10],
+                  "autov3": data[:12]}
+        expect(json.loads(result.stdout)["hashes"] == [wanted], result.stdout)
+        text = run(binary, env, "inspect", "m.safetensors", "--hash", "autov3", folder=folder)
+        expect(data[:12] in text.stdout and whole not in text.stdout, text.stdout)
+        result = run(binary, env, "convert", "m.safetensors", "o.safetensors", "--dtype", "fp16",
+                     "--json", "--hash", "sha256", folder=folder)
+        out = hashlib.sha256(pathlib.Path(folder, "o.safetensors").read_bytes()).hexdigest()
+        expect(json.loads(result.stdout)["hashes"] == [{"file": "o.safetensors", "sha256": out}],
+               result.stdout)
 
 
 # ---- help, completions, manual ----
