@@ -57,7 +57,7 @@ static uint64_t memory_bytes(const struct nw_plan *plan)
 }
 
 /* Names and other texts stand in the output's records up to three times. */
-static uint64_t output_bytes(const struct nw_plan *plan)
+uint64_t nwi_plan_output_bytes(const struct nw_plan *plan)
 {
     const struct nw_checkpoint *ckpt = plan->ckpt;
     uint64_t n = NWI_OUTPUT_BYTES +
@@ -65,6 +65,9 @@ static uint64_t output_bytes(const struct nw_plan *plan)
                  (uint64_t)ckpt->n_metadata * NWI_OUTPUT_PAIR_BYTES;
     for (size_t i = 0; i < ckpt->n_others; i++)
         n += NWI_OUTPUT_OTHER_BYTES + 3 * (strlen(ckpt->others[i].name) + 1);
+    for (size_t i = 0; i < ckpt->n_components; i++)
+        n += NWI_OUTPUT_OTHER_BYTES +
+             3 * (strlen(ckpt->components[i].info.name) + sizeof "/config.json");
     return n;
 }
 
@@ -98,7 +101,7 @@ static struct nwi_footprint footprint(const struct nw_plan *const *plans, size_t
         if (purpose == NWI_TO_MEMORY)
             need.results += memory_bytes(plan);
         if (purpose == NWI_TO_FILE)
-            need.records += output_bytes(plan);
+            need.records += nwi_plan_output_bytes(plan);
     }
     need.ring = ring_bytes(&plans[0]->options, read_bytes);
     need.threads = decide_threads(&plans[0]->options, read_bytes);

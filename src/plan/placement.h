@@ -30,10 +30,10 @@
 #define NWI_STEP_REF_BYTES       8u /* a step, where several plans run together */
 
 /* The same for the file sink (src/run/output.c). */
-#define NWI_OUTPUT_BYTES        12288u /* the sink itself, and room for its names */
-#define NWI_OUTPUT_TARGET_BYTES 96u
+#define NWI_OUTPUT_BYTES        16384u /* the sink itself, and room for its names */
+#define NWI_OUTPUT_TARGET_BYTES 88u
 #define NWI_OUTPUT_OTHER_BYTES  40u
-#define NWI_OUTPUT_PAIR_BYTES   152u /* a key of the metadata */
+#define NWI_OUTPUT_PAIR_BYTES   144u /* a key of the metadata */
 
 /* Workers of a run with automatic threads, at most: direct reads without io_uring need
  * many. */

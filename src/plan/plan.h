@@ -82,6 +82,9 @@ void nwi_plans_cost(const struct nw_plan *const *plans, size_t n,
 /* What the plans' checkpoint and the plans themselves hold. */
 uint64_t nwi_plans_held_bytes(const struct nw_plan *const *plans, size_t n);
 
+/* What the file sink allocates for the plan, at most. */
+uint64_t nwi_plan_output_bytes(const struct nw_plan *plan);
+
 /* What the plan's own cost and budget are about. */
 enum nwi_purpose nwi_plan_purpose(const struct nw_plan *plan);
 

@@ -172,22 +172,18 @@ static int make_room(struct nwi_output *output, struct nw_error *err)
                     &output->dropped, err);
 }
 
-uint64_t nwi_output_footprint(const struct nw_plan *plan)
-{
-    const struct nw_checkpoint *ckpt = plan->ckpt;
-    const uint64_t per_target =
-        sizeof(struct nwi_output_place) + 2 * sizeof(struct nwi_output_row);
-    const uint64_t per_pair =
-        sizeof(char *) + sizeof(struct nwi_output_pair) + PAIR_SLOTS;
-    size_t n_others = 0;
-    size_t names_size = 0;
-    nwi_output_count_others(ckpt, &n_others, &names_size);
-    return sizeof(struct nwi_output) + sizeof(struct nwi_output_set) + TEXT_ROOM +
-           plan->n_targets * per_target +
-           most_files(plan) * sizeof(struct nwi_output_file) +
-           n_others * sizeof(struct nwi_output_other) + 3 * (uint64_t)names_size +
-           ckpt->n_metadata * per_pair;
-}
+/* The plan counts on these. */
+_Static_assert(sizeof(struct nwi_output) + sizeof(struct nwi_output_set) + TEXT_ROOM <=
+                   NWI_OUTPUT_BYTES,
+               "the sink and its texts");
+_Static_assert(sizeof(struct nwi_output_place) + 2 * sizeof(struct nwi_output_row) +
+                       sizeof(struct nwi_output_file) <=
+                   NWI_OUTPUT_TARGET_BYTES,
+               "rows of a target, and a file for each");
+_Static_assert(sizeof(struct nwi_output_other) <= NWI_OUTPUT_OTHER_BYTES, "a file beside");
+_Static_assert(sizeof(char *) + sizeof(struct nwi_output_pair) + PAIR_SLOTS <=
+                   NWI_OUTPUT_PAIR_BYTES,
+               "a key of the metadata");
 
 /* ---- making the temporaries ---- */
 

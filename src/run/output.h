@@ -34,7 +34,4 @@ size_t nwi_output_written(const struct nwi_output *output,
 /* Metadata keys dropped because the change makes them false; borrowed, n returned. */
 size_t nwi_output_dropped(const struct nwi_output *output, const char *const **out);
 
-/* Bytes that begin will allocate for one plan, at most. */
-uint64_t nwi_output_footprint(const struct nw_plan *plan);
-
 #endif

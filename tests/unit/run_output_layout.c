@@ -161,7 +161,7 @@ static void test_footprint(void **state)
         char *target = nwt_path(folder, "out");
         scene_open(&scene, source);
         uint64_t before = nwi_memory_used(scene.memory);
-        uint64_t most = nwi_output_footprint(scene.plans[0]);
+        uint64_t most = nwi_plan_output_bytes(scene.plans[0]);
         assert_ok(scene_begin(&scene, target, &options, &output), &scene.err);
         uint64_t got = nwi_memory_peak(scene.memory) - before;
         if (got > most || most - got > 8192)
