@@ -126,6 +126,9 @@ bool nwi_claim(struct nwi_worker *worker, struct nwi_unit *unit)
     if (!atomic_load(&run->stop) && skip_claimed(run)) {
         cut_unit(run, unit);
         claimed = place_targets(worker, unit);
+        /* Still inside: nobody may claim more of a target that has no place. */
+        if (!claimed)
+            atomic_store(&run->stop, true);
     }
     nwi_monitor_leave(&run->monitor);
     if (!claimed && worker->error.code != NW_OK)
