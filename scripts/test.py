@@ -65,8 +65,8 @@ class Runner:
             print(f"{mark:5}{gate.name:<18}{seconds:7.1f} s   {text}", flush=True)
             for note in context.notes:
                 print(f"     {'':18}            {note}")
-            if counts.failed:
-                print("\n".join("    | " + line[:150] for line in context.tail()), flush=True)
+            for line in context.tail() if counts.failed else ():
+                print("    | " + line[:150], flush=True)
             self.running -= 1
             self.condition.notify_all()
         context.log.close()
