@@ -10,13 +10,10 @@
 #include "run/output.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/arith.h"
-#include "base/text.h"
 #include "run/output_parts.h"
 #include "tensor/dtype.h"
 

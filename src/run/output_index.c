@@ -2,7 +2,6 @@
  * The index of a sharded set, byte for byte what python writes with
  * json.dumps(index, indent=2, sort_keys=True) and a newline. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -14,7 +14,7 @@
  *                model_index.json; the new one comes last
  *
  * Each line waits until the one before it is on the disk. Then what is superseded goes. */
-#define _GNU_SOURCE /* renameat2 */
+#define _GNU_SOURCE /* renameat2, of <stdio.h> */
 
 #include <errno.h>
 #include <fcntl.h>
