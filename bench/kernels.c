@@ -56,29 +56,35 @@ static int fill_source(int dtype, unsigned char *out)
     return 1;
 }
 
-/* Runs the row (memcpy if it is NULL) for a while; GB of source per second. */
+/* The row, or memcpy if it is NULL, over the whole source. */
+static void run_once(const struct nwi_cast *cast, const unsigned char *src,
+                     unsigned char *dst)
+{
+    struct nwi_cast_counts counts = {0, 0};
+
+    if (cast == NULL)
+        memcpy(dst, src, SOURCE_BYTES);
+    else
+        nwi_cast_run(cast, src, dst, SOURCE_BYTES / cast->from_bytes, &counts);
+    __asm__ volatile("" : : "r"(dst) : "memory"); /* the result is used */
+}
+
+/* GB of source per second. */
 static double measure(const struct nwi_cast *cast, const unsigned char *src,
                       unsigned char *dst)
 {
     double best = 0;
 
     for (int i = 0; i < N_TRIES; i++) {
-        struct nwi_cast_counts counts = {0, 0};
-        double start = now(), seconds = 0, n_runs = 0;
+        double start = now(), seconds = 0, n_bytes = 0;
         while (seconds < SECONDS / N_TRIES) {
-            for (int j = 0; j < 8; j++) {
-                if (cast == NULL)
-                    memcpy(dst, src, SOURCE_BYTES);
-                else
-                    nwi_cast_run(cast, src, dst, SOURCE_BYTES / cast->from_bytes,
-                                 &counts);
-                __asm__ volatile("" : : "r"(dst) : "memory");
-            }
-            n_runs += 8;
+            for (int j = 0; j < 8; j++)
+                run_once(cast, src, dst);
+            n_bytes += 8.0 * SOURCE_BYTES;
             seconds = now() - start;
         }
-        if (n_runs * SOURCE_BYTES / seconds > best)
-            best = n_runs * SOURCE_BYTES / seconds;
+        if (n_bytes / seconds > best)
+            best = n_bytes / seconds;
     }
     return best / 1e9;
 }

@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-#define BLOCK  16
+#define BLOCK  ((size_t)16)
 #define TARGET "avx2,f16c,popcnt"
 #define KERNEL __attribute__((target(TARGET)))
 #define INLINE static inline __attribute__((target(TARGET), always_inline))

@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-#define BLOCK   32
+#define BLOCK   ((size_t)32)
 #define TARGET  "avx512f,avx512bw,avx512vl,avx512dq,popcnt"
 #define KERNEL  __attribute__((target(TARGET)))
 #define INLINE  static inline __attribute__((target(TARGET), always_inline))
@@ -114,7 +114,7 @@ INLINE struct block load_f64(const unsigned char *src, struct tally *tally)
 {
     __m256 part[4];
 
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 4; i++) {
         __m512d x = _mm512_loadu_pd(src + 64 * i);
         __m512i size = _mm512_and_si512(_mm512_castpd_si512(x),
                                         _mm512_set1_epi64(0x7fffffffffffffff));

@@ -10,7 +10,7 @@
 #include <arm_neon.h>
 #include <string.h>
 
-#define BLOCK  16
+#define BLOCK  ((size_t)16)
 #define INLINE static inline __attribute__((always_inline))
 
 /* A block as bits of F32. */
@@ -43,7 +43,7 @@ INLINE void count(struct block x, const struct bounds *at, struct tally *tally)
     int32x4_t overflow = vdupq_n_s32(0);
     int32x4_t flushed = vdupq_n_s32(0);
 
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 4; i++) {
         uint32x4_t size = magnitude(x.part[i]);
         uint32x4_t past = vsubq_u32(size, splat(at->overflow));
         uint32x4_t less_one = vsubq_u32(size, splat(1)); /* zero is far off */
@@ -130,7 +130,7 @@ INLINE struct block load_f64(const unsigned char *src, struct tally *tally)
 {
     struct block block;
 
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 4; i++) {
         float32x2_t low = narrow_f64(src + 32 * i, tally);
         float32x2_t high = narrow_f64(src + 32 * i + 16, tally);
         block.part[i] = vreinterpretq_u32_f32(vcombine_f32(low, high));
@@ -143,7 +143,7 @@ INLINE struct block load_f32(const unsigned char *src, struct tally *tally)
     struct block block;
 
     (void)tally;
-    for (int i = 0; i < 4; i++)
+    for (size_t i = 0; i < 4; i++)
         block.part[i] = vreinterpretq_u32_u8(vld1q_u8(src + 16 * i));
     return block;
 }
@@ -185,7 +185,7 @@ INLINE struct block load_e4m3(const unsigned char *src, struct tally *tally)
         from_f16_bits(e4m3_as_f16(vget_low_u8(x)), e4m3_as_f16(vget_high_u8(x)));
 
     (void)tally;
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 4; i++) {
         float32x4_t part = vreinterpretq_f32_u32(block.part[i]);
         block.part[i] = vreinterpretq_u32_f32(vmulq_f32(part, vdupq_n_f32(256)));
     }
@@ -211,7 +211,7 @@ INLINE void store_u16(unsigned char *dst, uint16x8_t x)
 INLINE void store_f32(unsigned char *dst, struct block x, struct tally *tally)
 {
     (void)tally;
-    for (int i = 0; i < 4; i++)
+    for (size_t i = 0; i < 4; i++)
         vst1q_u8(dst + 16 * i, vreinterpretq_u8_u32(x.part[i]));
 }
 
@@ -220,7 +220,7 @@ INLINE void store_f32(unsigned char *dst, struct block x, struct tally *tally)
 INLINE void store_exact_f16(unsigned char *dst, struct block x, struct tally *tally)
 {
     (void)tally;
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; i++) {
         float16x4_t low = vcvt_f16_f32(vreinterpretq_f32_u32(x.part[2 * i]));
         float16x4_t high = vcvt_f16_f32(vreinterpretq_f32_u32(x.part[2 * i + 1]));
         store_u16(dst + 16 * i,
@@ -238,7 +238,7 @@ INLINE void store_f16(unsigned char *dst, struct block x, struct tally *tally)
 INLINE void store_exact_bf16(unsigned char *dst, struct block x, struct tally *tally)
 {
     (void)tally;
-    for (int i = 0; i < 2; i++)
+    for (size_t i = 0; i < 2; i++)
         store_u16(dst + 16 * i, vuzp2q_u16(vreinterpretq_u16_u32(x.part[2 * i]),
                                            vreinterpretq_u16_u32(x.part[2 * i + 1])));
 }
@@ -246,7 +246,7 @@ INLINE void store_exact_bf16(unsigned char *dst, struct block x, struct tally *t
 INLINE void store_bf16(unsigned char *dst, struct block x, struct tally *tally)
 {
     count(x, &bf16_bounds, tally);
-    for (int i = 0; i < 4; i++)
+    for (size_t i = 0; i < 4; i++)
         x.part[i] = round_bf16(x.part[i]);
     store_exact_bf16(dst, x, tally);
 }
@@ -257,7 +257,7 @@ INLINE void store_f8(unsigned char *dst, struct block x, const struct f8 *to,
     uint16x4_t codes[4];
 
     count(x, &to->bounds, tally);
-    for (int i = 0; i < 4; i++)
+    for (size_t i = 0; i < 4; i++)
         codes[i] = vmovn_u32(round_f8(x.part[i], to, largest));
     vst1q_u8(dst, vcombine_u8(vmovn_u16(vcombine_u16(codes[0], codes[1])),
                               vmovn_u16(vcombine_u16(codes[2], codes[3]))));
@@ -287,7 +287,7 @@ INLINE void e5m2_to_f16(unsigned char *dst, const unsigned char *src,
                           vshll_n_u8(vget_high_u8(x), 8)};
 
     (void)tally;
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; i++) {
         uint16x8_t size = vandq_u16(half[i], vdupq_n_u16(0x7fff));
         uint16x8_t is_nan = vcgtq_u16(size, vdupq_n_u16(0x7c00));
         uint16x8_t quiet = vandq_u16(is_nan, vdupq_n_u16(0x0200));

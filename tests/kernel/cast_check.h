@@ -16,10 +16,9 @@
 #include <xmmintrin.h>
 #endif
 
-#define RUN_ELEMS                                                                      \
-    4096 /* elements of one comparison; more than a block of two steps                 \
-          */
-#define MAX_PRINTED 20
+#define RUN_ELEMS    4096 /* of one comparison: more than a block of two steps */
+#define NARROW_ELEMS 64
+#define MAX_PRINTED  20
 
 static const int float_types[] = {NW_F64,     NW_F32,         NW_F16,
                                   NW_BF16,    NW_F8_E4M3,     NW_F8_E5M2,
@@ -53,8 +52,8 @@ static void expect(struct check *check, bool ok, const char *what, int from, int
     }
     check->n_failed++;
     if (check->n_failed <= MAX_PRINTED)
-        fprintf(stderr, "%s: %s to %s, at %zu\n", what, nw_dtype_name(from),
-                nw_dtype_name(to), i);
+        (void)fprintf(stderr, "%s: %s to %s, at %zu\n", what, nw_dtype_name(from),
+                      nw_dtype_name(to), i);
 }
 
 static size_t type_bytes(int dtype)
@@ -67,7 +66,7 @@ static const struct inputs *inputs_of(struct check *check, int dtype)
     struct inputs *inputs = &check->inputs[dtype];
 
     if (inputs->data == NULL && !make_inputs(dtype, inputs)) {
-        fprintf(stderr, "out of memory\n");
+        (void)fprintf(stderr, "out of memory\n");
         exit(2);
     }
     return inputs;
@@ -137,13 +136,13 @@ static uint32_t oracle_narrow(struct oracle *o, int to, uint32_t bits, uint32_t 
     return o == NULL ? oracle_e8m0(x, counts) : oracle_code(o, x, flags, counts);
 }
 
-/* n F32 values from src, with counts compared for each 64. */
+/* At most NARROW_ELEMS F32 values, whose counts are compared together. */
 static void check_narrow_run(struct check *check, struct oracle *o, int to,
                              uint32_t flags, const struct nwi_cast *cast,
                              const unsigned char *src, size_t n)
 {
     struct nwi_cast_counts want_counts = {0, 0}, got_counts = {0, 0};
-    unsigned char got[64 * 2];
+    unsigned char got[NARROW_ELEMS * 2];
     bool same = true;
 
     nwi_cast_run(cast, src, got, n, &got_counts);
@@ -160,7 +159,8 @@ static void check_narrow_run(struct check *check, struct oracle *o, int to,
         if (code != oracle_narrow(o, to, bits, flags, &want_counts)) {
             same = false;
             if (check->n_failed < MAX_PRINTED)
-                fprintf(stderr, "F32 %08" PRIx32 " gave %" PRIx32 "\n", bits, code);
+                (void)fprintf(stderr, "F32 %08" PRIx32 " gave %" PRIx32 "\n", bits,
+                              code);
         }
     }
     expect(check, same, "reference differs from oracle", NW_F32, to, 0);
@@ -177,8 +177,8 @@ static void check_narrow(struct check *check, int to, uint32_t flags)
     expect(check, o != NULL || to == NW_F8_E8M0, "no oracle", NW_F32, to, 0);
     expect(check, nwi_cast_find(NW_F32, to, NW_CPU_SCALAR, flags, &cast),
            "no reference", NW_F32, to, 0);
-    for (size_t i = 0; i < inputs->n; i += 64) {
-        size_t n = inputs->n - i < 64 ? inputs->n - i : 64;
+    for (size_t i = 0; i < inputs->n; i += NARROW_ELEMS) {
+        size_t n = inputs->n - i < NARROW_ELEMS ? inputs->n - i : NARROW_ELEMS;
         check_narrow_run(check, o, to, flags, &cast, inputs->data + 4 * i, n);
     }
     free(o);
@@ -248,33 +248,41 @@ static void check_reference_f64(struct check *check)
     }
 }
 
-static void check_reference_to_f64(struct check *check)
+/* n F32 values widened to F64, against the conversion of the compiler. */
+static void check_widen_run(struct check *check, const struct nwi_cast *cast,
+                            const unsigned char *src, size_t n)
 {
-    const struct inputs *inputs = inputs_of(check, NW_F32);
     struct nwi_cast_counts counts = {0, 0};
-    struct nwi_cast cast;
 
-    expect(check, nwi_cast_find(NW_F32, NW_F64, NW_CPU_SCALAR, 0, &cast),
-           "no reference", NW_F32, NW_F64, 0);
-    for (size_t i = 0; i < inputs->n; i++) {
+    for (size_t i = 0; i < n; i++) {
         uint64_t want_bits, got_bits;
         uint32_t bits;
         double want;
         float x;
 
-        memcpy(&bits, inputs->data + 4 * i, sizeof(bits));
+        memcpy(&bits, src + 4 * i, sizeof(bits));
         memcpy(&x, &bits, sizeof(x));
         want = (double)x;
         memcpy(&want_bits, &want, sizeof(want_bits));
         if (isnan(x))
             want_bits = (uint64_t)(bits >> 31) << 63 | UINT64_C(0x7ff8) << 48 |
                         (uint64_t)(bits & 0x7fffff) << 29;
-        nwi_cast_run(&cast, inputs->data + 4 * i, &got_bits, 1, &counts);
+        nwi_cast_run(cast, src + 4 * i, &got_bits, 1, &counts);
         expect(check, got_bits == want_bits, "reference differs from the compiler",
-               NW_F32, NW_F64, i);
+               NW_F32, NW_F64, bits);
     }
     expect(check, counts.overflow == 0 && counts.flushed == 0, "widening counts",
            NW_F32, NW_F64, 0);
+}
+
+static void check_reference_to_f64(struct check *check)
+{
+    const struct inputs *inputs = inputs_of(check, NW_F32);
+    struct nwi_cast cast;
+
+    expect(check, nwi_cast_find(NW_F32, NW_F64, NW_CPU_SCALAR, 0, &cast),
+           "no reference", NW_F32, NW_F64, 0);
+    check_widen_run(check, &cast, inputs->data, inputs->n);
 }
 
 /* ---- rows against the scalar path ---- */
@@ -371,7 +379,7 @@ static unsigned char *guarded_end(void)
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (map == MAP_FAILED || mprotect(map + page, page, PROT_NONE) != 0) {
-        fprintf(stderr, "no guard page\n");
+        (void)fprintf(stderr, "no guard page\n");
         exit(2);
     }
     return map + page;

@@ -144,12 +144,44 @@ static void check_golden_hashes(struct check *check)
     }
 }
 
+/* 1, 69632, -1e30, 1e-9 as BF16, and 65504, 65519.99, 65520 as F32, to F16. */
+static void check_narrowing(struct check *check)
+{
+    const uint16_t w[] = {0x3f80, 0x4788, 0xf149, 0x3089};
+    const uint16_t w_codes[] = {0x3c00, 0x7c00, 0xfc00, 0x0000};
+    const float f[] = {65504, 65519.99F, 65520};
+    const uint16_t f_codes[] = {0x7bff, 0x7bff, 0x7c00};
+    uint16_t codes[4];
+
+    for (int i = 0; i < N_CPU_LEVELS; i++) {
+        struct nwi_cast_counts w_counts = {0, 0}, f_counts = {0, 0};
+        uint32_t mask = cpu_levels[i] & check->cpu_mask;
+        struct nwi_cast cast;
+
+        expect(check, nwi_cast_find(NW_BF16, NW_F16, mask, 0, &cast), "no cast",
+               NW_BF16, NW_F16, 0);
+        nwi_cast_run(&cast, w, codes, 4, &w_counts);
+        expect(check, memcmp(codes, w_codes, sizeof(w_codes)) == 0, "values", NW_BF16,
+               NW_F16, 0);
+        expect(check, w_counts.overflow == 2 && w_counts.flushed == 1, "counts",
+               NW_BF16, NW_F16, 0);
+        expect(check, nwi_cast_find(NW_F32, NW_F16, mask, 0, &cast), "no cast", NW_F32,
+               NW_F16, 0);
+        nwi_cast_run(&cast, f, codes, 3, &f_counts);
+        expect(check, memcmp(codes, f_codes, sizeof(f_codes)) == 0, "values", NW_F32,
+               NW_F16, 0);
+        expect(check, f_counts.overflow == 1 && f_counts.flushed == 0, "counts", NW_F32,
+               NW_F16, 0);
+    }
+}
+
 /* Both programs run these. */
 static const struct {
     const char *name;
     check_fn *run;
 } cast_checks[] = {
     {"find", check_find},
+    {"narrowing", check_narrowing},
     {"golden edges", check_golden_edges},
     {"golden hashes", check_golden_hashes},
     {"reference, narrowing", check_reference_narrow},
