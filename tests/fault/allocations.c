@@ -14,7 +14,7 @@ static struct nwt_allocator memory;
 
 static int set_up(void **state)
 {
-    static const uint64_t elems[] = {900000, 1, 17, 20000, 5000, 0, 262144};
+    static const uint64_t elems[] = {300000, 1, 17, 20000, 5000, 0, 262144};
     (void)state;
     folder = nwt_folder();
     file = nwt_path(folder, "one.safetensors");

@@ -15,7 +15,7 @@ static struct nwt_allocator memory = {.fail_at = -1};
 
 static int set_up(void **state)
 {
-    static const uint64_t elems[] = {1300000, 1, 17, 20000, 5000, 0, 262144, 900000};
+    static const uint64_t elems[] = {500000, 1, 17, 20000, 5000, 0, 262144, 300000};
     (void)state;
     folder = nwt_folder();
     file = nwt_path(folder, "one.safetensors");

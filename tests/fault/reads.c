@@ -108,7 +108,7 @@ static struct source source;
 
 static int set_up(void **state)
 {
-    static const uint64_t elems[] = {1300000, 1, 17, 20000, 5000, 0, 262144};
+    static const uint64_t elems[] = {500000, 1, 17, 20000, 5000, 0, 262144};
     (void)state;
     folder = nwt_folder();
     file = nwt_path(folder, "one.safetensors");

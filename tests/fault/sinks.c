@@ -120,7 +120,7 @@ static struct nwt_allocator memory = {.fail_at = -1};
 
 static int set_up(void **state)
 {
-    static const uint64_t elems[N_TENSORS] = {900000, 1,      17,     20000, 0,
+    static const uint64_t elems[N_TENSORS] = {300000, 1,      17,     20000, 0,
                                               5000,   262144, 300000, 3};
     (void)state;
     folder = nwt_folder();
@@ -198,7 +198,7 @@ static void check_way(const struct fault_way *way, uint32_t stage)
     release(&engine);
     assert_int_equal(memory.live, live);
 
-    long step = getenv("NETWEIGHT_LONG") ? 1 : 1 + calls / 40;
+    long step = getenv("NETWEIGHT_LONG") ? 1 : 1 + calls / 25;
     for (long n = 0; n < calls; n += step) {
         reset(&engine, stage, n, one_thread);
         int code = deliver(&engine, plan, true, NULL, &err);
