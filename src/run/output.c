@@ -177,7 +177,8 @@ _Static_assert(sizeof(struct nwi_output_place) + 2 * sizeof(struct nwi_output_ro
                        sizeof(struct nwi_output_file) <=
                    NWI_OUTPUT_TARGET_BYTES,
                "rows of a target, and a file for each");
-_Static_assert(sizeof(struct nwi_output_other) <= NWI_OUTPUT_OTHER_BYTES, "a file beside");
+_Static_assert(sizeof(struct nwi_output_other) <= NWI_OUTPUT_OTHER_BYTES,
+               "a file beside");
 _Static_assert(sizeof(char *) + sizeof(struct nwi_output_pair) + PAIR_SLOTS <=
                    NWI_OUTPUT_PAIR_BYTES,
                "a key of the metadata");
