@@ -34,8 +34,9 @@ def ctest(ctx, preset, *options, **env):
     """Tests under a sanitizer want addresses where its shadow expects them."""
     fixed = ["setarch", platform.machine(), "-R"]
     front = fixed if ctx.run(*fixed, "true")[0] == 0 else []
+    what = options or ("-LE", "timing")
     ctx.suite(*front, "ctest", "--test-dir", f"build/{preset}", "-V", "--timeout", 900,
-              "-j", ctx.cores, *options, counter=count_ctest, **env)
+              "-j", ctx.cores, *what, counter=count_ctest, **env)
 
 
 def dependencies_met():
@@ -87,7 +88,7 @@ def asan(ctx):
 def tsan(ctx):
     """Thread sanitizer: what starts threads."""
     build(ctx, "tsan")
-    ctest(ctx, "tsan", "-R", "thread|run|engine|fault|plan|sink|read|weights|api|open")
+    ctest(ctx, "tsan", "-LE", "timing", "-R", "fault|run_|thread|source_open|example")
 
 
 @gate()
@@ -239,6 +240,12 @@ def parity(ctx):
 def kills(ctx):
     """Conversions killed at any point leave what was there."""
     suite_of(ctx, "tests/property", **released(ctx))
+
+
+@gate(after=("release",), alone=True)
+def timing(ctx):
+    """Tests that measure time."""
+    ctest(ctx, "release", "-L", "timing")
 
 
 @gate(after=("release",), alone=True)
