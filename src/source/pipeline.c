@@ -236,7 +236,6 @@ static int restrict_parts(struct pipeline *p)
 static int choose(struct pipeline *p)
 {
     const char *variant = p->b->options->variant ? p->b->options->variant : "";
-    const struct nwi_folder *without = NULL;
     size_t n_found = 0;
     for (size_t i = 0; i < p->parts.n; i++) {
         struct part *part = part_of(p, i);
@@ -249,9 +248,8 @@ static int choose(struct pipeline *p)
         }
         if (!part->lead)
             return nwi_folder_fail(p->b, &part->folder, variant);
-        without = &part->folder;
     }
-    return n_found ? NW_OK : nwi_folder_fail(p->b, without, variant);
+    return n_found ? NW_OK : nwi_folder_fail(p->b, &part_of(p, 0)->folder, variant);
 }
 
 static int load_part(struct pipeline *p, const struct part *part)

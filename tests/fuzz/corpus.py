@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""corpus.py: writes tests/fuzz/corpus/{safetensors,index} anew: small files by hand, one for each
+thing that is worth starting from."""
+import json
+import pathlib
+import struct
+
+ROOT = pathlib.Path(__file__).resolve().parent / "corpus"
+
+
+def entry(dtype, shape, begin, end, **more):
+    return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end], **more}
+
+
+def file(header, data=b"", length=None):
+    if not isinstance(header, (str, bytes)):
+        header = json.dumps(header, separators=(",", ":"), ensure_ascii=False)
+    header = header.encode() if isinstance(header, str) else header
+    return struct.pack("<Q", len(header) if length is None else length) + header + data
+
+
+BASE = {"a": entry("F32", [4], 0, 16)}
+TAGS = """BOOL U8 I8 F8_E4M3 F8_E5M2 F8_E8M0 F8_E4M3FNUZ F8_E5M2FNUZ U16 I16 F16 BF16 U32 I32 F32
+U64 I64 F64 C64 F4 F6_E2M3 F6_E3M2""".split()
+BITS = {"BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "BF16": 16, "C64": 64}
+
+
+def bits(tag):
+    return BITS.get(tag) or 8 * (int(tag[1:].split("_")[0]) // 8)
+
+
+def zoo():
+    header, at = {}, 0
+    for tag in TAGS:
+        nbytes = bits(tag) * 8 // 8
+        header["t." + tag] = entry(tag, [2, 4], at, at + nbytes)
+        at += nbytes
+    return file(header, bytes(at))
+
+
+def quantised():
+    comfy = b'{"format":"int8_tensorwise","convrot":true}'
+    parts = {
+        "l.weight": ("I8", [2, 2], 4), "l.weight_scale": ("F32", [], 4),
+        "l.comfy_quant": ("U8", [len(comfy)], len(comfy)), "m.weight": ("F8_E4M3", [2, 2], 4),
+        "m.scale_weight": ("F32", [], 4), "scaled_fp8": ("F8_E4M3", [0], 0),
+        "n.qweight": ("I32", [8, 8], 256), "n.scales": ("F16", [1, 8], 16),
+        "n.qzeros": ("I32", [1, 1], 4), "o.weight_scale": ("F32", [], 4),
+    }
+    header, data = {"__metadata__": {"_quantization_metadata": json.dumps(
+        {"layers": {"m": {"format": "float8_e4m3fn"}, "x": {}}})}}, b""
+    for name, (dtype, shape, nbytes) in parts.items():
+        header[name] = entry(dtype, shape, len(data), len(data) + nbytes)
+        data += comfy if name.endswith("comfy_quant") else bytes(nbytes)
+    return file(header, data)
+
+
+SAFETENSORS = {
+    "base": file(BASE, bytes(16)),
+    "empty": file("{}"),
+    "padded": file(" \n{}      "),
+    "zoo": zoo(),
+    "quantised": quantised(),
+    "metadata": file({"__metadata__": {"format": "pt", "é\n": "\u65e5\0"}, **BASE}, bytes(16)),
+    "metadata-odd": file({"__metadata__": {"n": {"a": [1, None]}}, **BASE}, bytes(16)),
+    "metadata-null": file({"__metadata__": None, **BASE}, bytes(16)),
+    "scalar-and-empty": file({"s": entry("I64", [], 0, 8), "e": entry("F32", [3, 0], 8, 8)},
+                             bytes(8)),
+    "unordered": file({"b": entry("U8", [4], 4, 8), "a": entry("U8", [4], 0, 4)}, bytes(8)),
+    "more-fields": file({"a": entry("U8", [1], 0, 1, x={"y": [1, "z", True]})}, b"1"),
+    "escapes": file('{"\\u0061\\ud83d\\ude00":{"dt\\u0079pe":"U8","shape":[1],"data_offsets":[0,1]}}',
+                    b"1"),
+    "truncated": file(BASE, bytes(7)),
+    "trailing": file(BASE, bytes(20)),
+    "cut-header": file(BASE)[:30],
+    "long-header": file("{}", length=2**40),
+    "huge-header": file("{}", length=2**63),
+    "overlap": file({"a": entry("U8", [4], 0, 4), "b": entry("U8", [4], 2, 6)}, bytes(6)),
+    "alias": file({"a": entry("U8", [4], 0, 4), "b": entry("U8", [4], 0, 4)}, bytes(4)),
+    "hole": file({"a": entry("U8", [4], 4, 8)}, bytes(8)),
+    "twice": file('{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},'
+                  '"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}', b"12"),
+    "unknown-dtype": file({"a": entry("F6_X", [8], 0, 6), "b": entry("U8", [1], 6, 7)}, bytes(7)),
+    "lying-shape": file({"a": entry("U8", [2**32, 2**32], 0, 0)}),
+    "minus": file({"a": entry("U8", [-1], 0, 1)}, b"1"),
+    "old-writer": file('{},"__metadata__":{"format":"pt"}}'),
+    "no-object": file("[]"),
+    "deep": file('{"a":{"x":' + "[" * 130 + "]" * 130 + "}}"),
+    "lfs": b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64
+           + b"\nsize 4265146304\n",
+    "html": b"<!DOCTYPE html><html><head><title>404</title></head></html>",
+    "json": b'{"error":"Repository not found"}',
+    "gguf": b"GGUF" + struct.pack("<IQQ", 3, 0, 0),
+    "zip": b"PK\3\4" + bytes(26) + b"archive/data.pkl",
+    "pickle": bytes.fromhex("80028a0a6cfc9c46f9206aa850192e"),
+    "gzip": bytes.fromhex("1f8b0800000000000003"),
+    "zeros": bytes(100),
+}
+
+
+def index(**weight_map):
+    return json.dumps({"metadata": {"total_size": 8}, "weight_map": weight_map}).encode()
+
+
+INDEX = {
+    "good": index(a="a.safetensors"),
+    "model": index(a="model.safetensors"),
+    "two": index(a="a.safetensors", b="b.safetensors"),
+    "missing": index(a="a.safetensors", c="c.safetensors"),
+    "up": index(a="../vae/model.safetensors"),
+    "absolute": index(a="/etc/hostname"),
+    "dots": index(a="..", b="."),
+    "nul": index(a="a\0b"),
+    "itself": index(a="model.safetensors.index.json"),
+    "folder": index(a="unet"),
+    "no-metadata": b'{"weight_map":{"a":"a.safetensors"}}',
+    "no-map": b'{"metadata":{"total_size":1.5}}',
+    "twice": b'{"weight_map":{"a":"a.safetensors","a":"b.safetensors"}}',
+    "number": b'{"weight_map":{"a":7}}',
+    "array": b'{"weight_map":[]}',
+    "cut": b'{"weight_map":{"a":"a.saf',
+    "config": b'{"_class_name":"UNet2DConditionModel","quantization_config":'
+              b'{"quant_method":"bitsandbytes"}}',
+    "architectures": b'{"architectures":["CLIPTextModel"],"model_type":"clip"}',
+    "pipeline": b'{"_class_name":"X","unet":["diffusers","UNet2DConditionModel"],"vae":'
+                b'["diffusers","AutoencoderKL"],"gone":["a","b"],"none":[null,null],"flag":true}',
+    "pipeline-up": b'{"../unet":["diffusers","X"],"vae/..":["a","b"],"":["a","b"],"vae":["a","b"]}',
+    "all": json.dumps({"weight_map": {"a": "a.safetensors"}, "vae": ["d", "A"], "unet": ["d", "U"],
+                       "_class_name": "U"}).encode(),
+}
+
+
+def main():
+    total = 0
+    for folder, inputs in (("safetensors", SAFETENSORS), ("index", INDEX)):
+        (ROOT / folder).mkdir(parents=True, exist_ok=True)
+        for name, data in inputs.items():
+            (ROOT / folder / name).write_bytes(data)
+            total += len(data)
+    print(f"{len(SAFETENSORS) + len(INDEX)} inputs, {total} bytes")
+
+
+if __name__ == "__main__":
+    main()
