@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "base/json_write.h"
+#include "source/rows.h"
 
 /* What all parts of one document share. */
 struct document {
@@ -320,39 +320,11 @@ static void write_written(struct nwi_json_writer *w, const struct nw_result *res
 
 /* ---- the whole ---- */
 
-static const char *text_or_null(const char *text)
-{
-    return *text ? text : NULL;
-}
-
-static void write_failure_fields(struct nwi_json_writer *w,
-                                 const struct nw_error *failure)
-{
-    nwi_json_put_str(w, "code", nw_code_name(failure->code));
-    nwi_json_put_str(w, "file", text_or_null(failure->file));
-    nwi_json_put_str(w, "tensor", text_or_null(failure->tensor));
-    nwi_json_key(w, "offset");
-    if (failure->offset == NW_OFFSET_NONE)
-        nwi_json_null(w);
-    else
-        nwi_json_uint(w, failure->offset);
-    nwi_json_put_str(w, "message", failure->message);
-}
-
 static void write_failure(struct nwi_json_writer *w, const struct nw_error *failure)
 {
     if (!failure || failure->code == NW_OK)
         return;
-    nwi_json_key(w, "error");
-    nwi_json_object(w);
-    write_failure_fields(w, failure);
-    nwi_json_key(w, "all");
-    nwi_json_array(w);
-    nwi_json_object(w);
-    write_failure_fields(w, failure);
-    nwi_json_object_end(w);
-    nwi_json_array_end(w);
-    nwi_json_object_end(w);
+    nwi_put_error(w, failure, NULL);
 }
 
 static int check_arguments(const struct nw_plan *const *plans, size_t n_plans,

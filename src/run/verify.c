@@ -10,7 +10,7 @@
 #include "base/sha256.h"
 #include "run/progress.h"
 #include "run/stats.h"
-#include "source/catalog.h"
+#include "source/rows.h"
 
 #define WINDOW_BYTES ((size_t)4 << 20) /* read at a time */
 
@@ -212,57 +212,6 @@ static int verify_files(struct verify *verify, struct nw_error *err)
 
 /* ---- the document ---- */
 
-static const char *text_or_null(const char *text)
-{
-    return text && *text ? text : NULL;
-}
-
-static void write_problem(struct nwi_json_writer *w, const struct nw_problem *problem)
-{
-    nwi_json_object(w);
-    nwi_json_put_str(w, "code", nw_code_name(problem->code));
-    nwi_json_put_str(w, "tensor", text_or_null(problem->tensor));
-    nwi_json_put_str(w, "file", text_or_null(problem->file));
-    nwi_json_key(w, "offset");
-    if (problem->offset == NW_OFFSET_NONE)
-        nwi_json_null(w);
-    else
-        nwi_json_uint(w, problem->offset);
-    nwi_json_put_str(w, "message", problem->message);
-    nwi_json_object_end(w);
-}
-
-static void write_error(struct nwi_json_writer *w, const struct nw_error *error)
-{
-    struct nw_problem problem = {
-        .code = error->code,
-        .offset = error->offset,
-        .file = error->file,
-        .tensor = error->tensor,
-        .message = error->message,
-    };
-    write_problem(w, &problem);
-}
-
-static void write_files(struct nwi_json_writer *w, const struct nw_checkpoint *ckpt)
-{
-    size_t n = ckpt ? ckpt->n_files : 0;
-    nwi_json_key(w, "files");
-    nwi_json_array(w);
-    for (size_t i = 0; i < n; i++) {
-        const struct nw_stored_file *file = &ckpt->files[i].info;
-        nwi_json_object(w);
-        nwi_json_put_str(w, "name", file->name);
-        nwi_json_put_str(w, "container", file->container);
-        nwi_json_put_uint(w, "bytes", file->nbytes);
-        nwi_json_key(w, "used");
-        nwi_json_bool(w, file->used != 0);
-        nwi_json_put_str(w, "reason", file->reason);
-        nwi_json_object_end(w);
-    }
-    nwi_json_array_end(w);
-}
-
 /* Problems of opening that are (or are not) mere notes. */
 static void write_opening(struct nwi_json_writer *w, const struct nw_checkpoint *ckpt,
                           bool notes)
@@ -270,7 +219,7 @@ static void write_opening(struct nwi_json_writer *w, const struct nw_checkpoint 
     size_t n = ckpt ? ckpt->n_problems : 0;
     for (size_t i = 0; i < n; i++) {
         if ((ckpt->problems[i].note != 0) == notes)
-            write_problem(w, &ckpt->problems[i]);
+            nwi_put_problem(w, &ckpt->problems[i]);
     }
 }
 
@@ -308,14 +257,14 @@ static int write_document(const struct verify *verify, const struct nw_error *op
     nwi_json_put_str(&w, "path", verify->path);
     nwi_json_key(&w, "ok");
     nwi_json_bool(&w, is_ok(verify));
-    write_files(&w, verify->ckpt);
+    nwi_put_files(&w, verify->ckpt);
     nwi_json_key(&w, "problems");
     nwi_json_array(&w);
     write_opening(&w, verify->ckpt, false);
     if (!verify->ckpt)
-        write_error(&w, opening);
+        nwi_put_failure(&w, opening);
     for (size_t i = 0; i < verify->n_problems; i++)
-        write_error(&w, &verify->problems[i]);
+        nwi_put_failure(&w, &verify->problems[i]);
     nwi_json_array_end(&w);
     write_notes(&w, verify);
     nwi_json_object_end(&w);

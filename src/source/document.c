@@ -7,19 +7,12 @@
 #include "source/catalog.h"
 #include "source/hash.h"
 #include "source/kind.h"
+#include "source/rows.h"
 
 static void put_null(struct nwi_json_writer *w, const char *key)
 {
     nwi_json_key(w, key);
     nwi_json_null(w);
-}
-
-static void put_offset(struct nwi_json_writer *w, uint64_t offset)
-{
-    if (offset == NW_OFFSET_NONE)
-        put_null(w, "offset");
-    else
-        nwi_json_put_uint(w, "offset", offset);
 }
 
 static uint64_t total_bytes(const struct nw_checkpoint *ckpt)
@@ -74,24 +67,6 @@ static void put_dtypes(struct nwi_json_writer *w, const struct nw_checkpoint *ck
     nwi_json_object_end(w);
 }
 
-static void put_files(struct nwi_json_writer *w, const struct nw_checkpoint *ckpt)
-{
-    nwi_json_key(w, "files");
-    nwi_json_array(w);
-    for (size_t i = 0; i < ckpt->n_files; i++) {
-        const struct nw_stored_file *file = &ckpt->files[i].info;
-        nwi_json_object(w);
-        nwi_json_put_str(w, "name", file->name);
-        nwi_json_put_str(w, "container", file->container);
-        nwi_json_put_uint(w, "bytes", file->nbytes);
-        nwi_json_key(w, "used");
-        nwi_json_bool(w, file->used);
-        nwi_json_put_str(w, "reason", file->reason);
-        nwi_json_object_end(w);
-    }
-    nwi_json_array_end(w);
-}
-
 /* Family, layout and the like need knowledge of models: null here. */
 static void put_components(struct nwi_json_writer *w, const struct nw_checkpoint *ckpt)
 {
@@ -144,26 +119,12 @@ static void put_quantisation(struct nwi_json_writer *w,
     nwi_json_array_end(w);
 }
 
-static void put_problem(struct nwi_json_writer *w, const struct nw_problem *problem)
+static void put_problems(struct nwi_json_writer *w, const struct nw_checkpoint *ckpt)
 {
-    nwi_json_object(w);
-    nwi_json_put_str(w, "code", nw_code_name(problem->code));
-    nwi_json_put_str(w, "tensor", problem->tensor);
-    nwi_json_put_str(w, "file", problem->file);
-    put_offset(w, problem->offset);
-    nwi_json_put_str(w, "message", problem->message);
-    nwi_json_key(w, "note");
-    nwi_json_bool(w, problem->note);
-    nwi_json_object_end(w);
-}
-
-static void put_problems(struct nwi_json_writer *w, const struct nw_checkpoint *ckpt,
-                         const char *key)
-{
-    nwi_json_key(w, key);
+    nwi_json_key(w, "problems");
     nwi_json_array(w);
-    for (size_t i = 0; ckpt && i < ckpt->n_problems; i++)
-        put_problem(w, &ckpt->problems[i]);
+    for (size_t i = 0; i < ckpt->n_problems; i++)
+        nwi_put_problem(w, &ckpt->problems[i]);
     nwi_json_array_end(w);
 }
 
@@ -250,11 +211,11 @@ static int put_document(struct nwi_json_writer *w, const struct nw_checkpoint *c
         return code;
     put_dtypes(w, ckpt);
     nwi_json_put_str(w, "kind", nwi_checkpoint_kind(ckpt));
-    put_files(w, ckpt);
+    nwi_put_files(w, ckpt);
     put_components(w, ckpt);
     put_variants(w, ckpt);
     put_quantisation(w, ckpt);
-    put_problems(w, ckpt, "problems");
+    put_problems(w, ckpt);
     if (hashes)
         put_hashes(w, ckpt, hashes, flags);
     if (flags & NW_INSPECT_TENSORS)
@@ -291,15 +252,6 @@ int nw_checkpoint_json(const struct nw_checkpoint *ckpt, uint32_t flags,
     return code;
 }
 
-static void put_failure(struct nwi_json_writer *w, const struct nw_error *failure)
-{
-    nwi_json_put_str(w, "code", nw_code_name(failure->code));
-    nwi_json_put_str(w, "file", failure->file[0] ? failure->file : NULL);
-    nwi_json_put_str(w, "tensor", failure->tensor[0] ? failure->tensor : NULL);
-    put_offset(w, failure->offset);
-    nwi_json_put_str(w, "message", failure->message);
-}
-
 int nw_error_json(const struct nw_error *failure, const struct nw_checkpoint *ckpt,
                   nw_write_fn *write, void *ctx)
 {
@@ -308,20 +260,7 @@ int nw_error_json(const struct nw_error *failure, const struct nw_checkpoint *ck
         return NW_E_ARG;
     nwi_json_writer_init(&w, write, ctx);
     nwi_json_object(&w);
-    nwi_json_key(&w, "error");
-    nwi_json_object(&w);
-    put_failure(&w, failure);
-    if (ckpt && ckpt->n_problems) {
-        put_problems(&w, ckpt, "all");
-    } else {
-        nwi_json_key(&w, "all");
-        nwi_json_array(&w);
-        nwi_json_object(&w);
-        put_failure(&w, failure);
-        nwi_json_object_end(&w);
-        nwi_json_array_end(&w);
-    }
-    nwi_json_object_end(&w);
+    nwi_put_error(&w, failure, ckpt);
     nwi_json_object_end(&w);
     return nwi_json_writer_finish(&w);
 }

@@ -32,7 +32,8 @@ static void permute(struct nwi_builder *b, const struct nwi_vector *extents,
         spare[n] = tensors[rows[i].row];
         rows[i].row = (uint32_t)(first + n++);
     }
-    memcpy(tensors + first, spare, n * sizeof *spare);
+    if (n > 0)
+        memcpy(tensors + first, spare, n * sizeof *spare);
 }
 
 int nwi_extents_sort(struct nwi_builder *b, struct nwi_vector *extents,

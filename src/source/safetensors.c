@@ -539,8 +539,11 @@ static int read_file(struct reader *r)
     NWI_TRY(nwi_builder_reserve_names(r->b, r->header_size / ENTRY_BYTES));
     nwi_json_init(&r->json, r->header, r->header_size, LENGTH_BYTES, NW_E_BAD_HEADER,
                   &r->b->scratch, &r->failure);
-    NWI_TRY(read_header(r));
+    int code = read_header(r);
+    /* Also what stands before a fault of the header is kept in order. */
     NWI_TRY(nwi_extents_sort(r->b, &r->extents, first_row));
+    if (code != NW_OK)
+        return code;
     return nwi_extents_check(r->b, &r->extents, r->file, LENGTH_BYTES + r->header_size);
 }
 
@@ -559,7 +562,7 @@ static int parse(struct nwi_builder *b, uint32_t file)
     nwi_vector_release(&r.extents, b->memory);
     nwi_vector_release(&r.shape, b->memory);
     nwi_vector_release(&r.offsets, b->memory);
-    if (r.failure.code == NW_OK)
+    if (r.failure.code == NW_OK || b->err->code != NW_OK)
         return code;
     (void)nwi_error_in_file(&r.failure, code, r.path);
     return nwi_builder_absorb(b, &r.failure);
