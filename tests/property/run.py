@@ -100,12 +100,13 @@ class Place:
 
     sizes = [3_000_000, 5, 1_000_000, 700_000, 200_000, 64]
 
-    def __init__(self):
+    def __init__(self, scale=1):
+        sizes = [max(1, n // scale) for n in self.sizes]
         self.folder = tempfile.mkdtemp(prefix="netweight-kill-")
         self.old = os.path.join(self.folder, "old.safetensors")
         self.new = os.path.join(self.folder, "new.safetensors")
-        checkpoint(self.old, 1000, self.sizes)
-        checkpoint(self.new, 5000, self.sizes)
+        checkpoint(self.old, 1000, sizes)
+        checkpoint(self.new, 5000, sizes)
         self.values = [contents(self.old), contents(self.new)]
         assert all(self.values[0][k] != self.values[1][k] for k in self.values[0])
         self.keep = {"old.safetensors", "new.safetensors"}
@@ -238,13 +239,11 @@ def test_kill_at_each_call_over_a_file():
         return f"{calls} points"
 
 
-def folder_shapes():
+def folder_shapes(scale=1):
     """(how the old folder was saved, how the new one is)."""
-    return [(["--max-shard-size", "8MB"], ["--max-shard-size", "8MB"]),
-            (["--max-shard-size", "4MB"], ["--max-shard-size", "8MB"]),
-            (["--max-shard-size", "12MB"], ["--max-shard-size", "4MB"]),
-            ([], ["--max-shard-size", "8MB"]),
-            (["--max-shard-size", "8MB"], [])]
+    small, middle, large = (["--max-shard-size", str(n * 1_000_000 // scale)]
+                            for n in (4, 8, 12))
+    return [(middle, middle), (small, middle), (large, small), ([], middle), (middle, [])]
 
 
 def judge_folder(place, target, args):
@@ -273,8 +272,8 @@ def saver(place, target, old):
 
 def test_kill_at_each_call_over_a_folder():
     notes = []
-    for old, new in folder_shapes():
-        with Place() as place:
+    for old, new in folder_shapes(50):
+        with Place(50) as place:
             target = place.path("target")
             library = preload(place)
             args = "convert", place.new, target, "--overwrite", *new
@@ -350,7 +349,7 @@ def test_interrupt():
 
 def main():
     if not os.path.exists(COMMAND):
-        print(f"kill_test: skipped, NETWEIGHT does not name the command ({COMMAND})")
+        print(f"kills: skipped, NETWEIGHT does not name the command ({COMMAND})")
         return 0
     only = sys.argv[1:]
     passed = failed = 0
