@@ -87,6 +87,9 @@ SAFETENSORS = {
     "old-writer": file('{},"__metadata__":{"format":"pt"}}'),
     "no-object": file("[]"),
     "deep": file('{"a":{"x":' + "[" * 130 + "]" * 130 + "}}"),
+    "none-good": file({"a": entry("U8", [8], 0, 4), "b": entry("U8", [4], 2, 3)}, bytes(6)),
+    "fault-after-unordered": file('{"b":{"dtype":"U8","shape":[1],"data_offsets":[1,2]},'
+                                  '"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},x', b"12"),
     "lfs": b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64
            + b"\nsize 4265146304\n",
     "html": b"<!DOCTYPE html><html><head><title>404</title></head></html>",

@@ -475,6 +475,22 @@ static void test_report_broken_header(void **state)
     }
 }
 
+/* What stands before a fault of the header is listed in the order of the data. */
+static void test_report_cut_header(void **state)
+{
+    struct nw_stored_tensor row;
+    struct nw_checkpoint *ckpt =
+        open_raw(*state,
+                 "{" ENTRY("b", "U8", "[1]", "1", "2") "," ENTRY("a", "U8", "[1]", "0",
+                                                                 "1") ",x",
+                 2, &report);
+    assert_int_equal(nw_checkpoint_tensor_count(ckpt), 2);
+    assert_int_equal(nw_checkpoint_tensor(ckpt, 0, &row), NW_OK);
+    assert_string_equal(row.name, "a");
+    assert_int_equal(problem_of(ckpt, NW_E_BAD_HEADER).note, 0);
+    nw_checkpoint_free(ckpt);
+}
+
 /* 100,000 tensors on one place: linear, and the list of problems stays short. */
 static void test_many_aliases(void **state)
 {
@@ -545,6 +561,7 @@ int main(void)
         TEST(test_order),
         TEST(test_report),
         TEST(test_report_broken_header),
+        TEST(test_report_cut_header),
         TEST(test_many_aliases),
         TEST(test_problem_after_notes),
     };
