@@ -126,19 +126,19 @@ static uint32_t oracle_code(struct oracle *o, float x, uint32_t flags,
 static uint32_t oracle_e8m0(float x, struct nwi_cast_counts *counts)
 {
     double size = fabs((double)x);
-    uint32_t code = 0;
+    int exponent;
+    double half =
+        frexp(size, &exponent); /* size = half * 2^exponent, half from 0.5 to 1 */
 
     if (size <= ldexp(1, -127))
         return 0;
-    while (code < 254 && size >= ldexp(1.5, (int)code - 127))
-        code++;
-    if (code == 0)
+    if (size < ldexp(1, -126))
         return 1;
     if (size >= ldexp(1.5, 127)) {
         counts->overflow++;
         return 0xff;
     }
-    return code;
+    return (uint32_t)(exponent - 1 + (half >= 0.75) + 127);
 }
 
 /* The NaN table of cast_ref.c for narrowing F32 bits. */
