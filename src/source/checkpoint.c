@@ -152,7 +152,7 @@ static int copy_row(const void *rows, size_t n, size_t size, size_t i, void *out
     if (!out)
         return NW_E_ARG;
     memset(out, 0, size);
-    if (i >= n)
+    if (!rows || i >= n)
         return NW_E_ARG;
     memcpy(out, (const char *)rows + i * size, size);
     return NW_OK;

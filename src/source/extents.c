@@ -67,8 +67,8 @@ static struct nwi_place place_of(const struct check *check,
                                  const struct nwi_extent *extent, uint64_t offset)
 {
     return (struct nwi_place){.file = check->path,
-                              .tensor = extent ? extent->name : NULL,
-                              .tensor_size = extent ? extent->name_size : 0,
+                              .tensor = extent->name,
+                              .tensor_size = extent->name_size,
                               .offset = offset};
 }
 
@@ -112,7 +112,7 @@ static int check_one(struct check *check, const struct nwi_extent *extent)
                                 NW_E_BAD_EXTENT, "a further hole or overlap");
     else if (extent->begin > check->reached)
         code = fail_hole(check, extent);
-    else if (extent->begin < check->reached)
+    else if (check->last && extent->begin < check->reached)
         code = fail_overlap(check, extent);
     if (!check->last || extent->end > check->reached) {
         check->last = extent;
@@ -142,7 +142,7 @@ static int fail_trailing(const struct check *check)
         "the tensors end at byte %" PRIu64 ", the file has %" PRIu64 " bytes";
     uint64_t end = check->data_start + check->reached;
     uint64_t total = check->data_start + check->data_size;
-    struct nwi_place place = place_of(check, NULL, end);
+    struct nwi_place place = {.file = check->path, .offset = end};
     if (check->b->options->tolerate & NW_TOLERATE_TRAILING)
         return nwi_builder_note(check->b, &place, NW_E_TRAILING, format, end, total);
     return nwi_builder_problem(check->b, &place, NW_E_TRAILING, format, end, total);
