@@ -15,9 +15,9 @@
 /* One result tensor. */
 struct nwi_target {
     struct nw_target info;
-    const struct nw_part *parts; /* [info.n_parts] */
-    struct nwi_cast cast;        /* first == NULL: bytes are copied */
-    struct nwi_target_place place;      /* in a load to memory */
+    const struct nw_part *parts;   /* [info.n_parts] */
+    struct nwi_cast cast;          /* first == NULL: bytes are copied */
+    struct nwi_target_place place; /* in a load to memory */
     uint8_t stored_dtype;
     bool kept_fp32;
     bool unaligned; /* copied only because it lies unaligned in its file */
