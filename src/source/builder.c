@@ -231,6 +231,15 @@ static int fail_with(struct nwi_builder *b, const struct nwi_place *place, int c
     return nwi_error_in_tensor(b->err, code, name);
 }
 
+/* Names from files stand in messages: control characters would act on a terminal. */
+static void disarm(char *message)
+{
+    for (; *message; message++) {
+        if ((unsigned char)*message < 0x20 || *message == 0x7F)
+            *message = '?';
+    }
+}
+
 int nwi_builder_problem(struct nwi_builder *b, const struct nwi_place *place, int code,
                         const char *format, ...)
 {
@@ -239,6 +248,7 @@ int nwi_builder_problem(struct nwi_builder *b, const struct nwi_place *place, in
     va_start(args, format);
     (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
+    disarm(message);
     if (b->options->flags & NW_OPEN_REPORT)
         return add_problem(b, place, code, false, message);
     return fail_with(b, place, code, message);
@@ -252,6 +262,7 @@ int nwi_builder_note(struct nwi_builder *b, const struct nwi_place *place, int c
     va_start(args, format);
     (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
+    disarm(message);
     return add_problem(b, place, code, true, message);
 }
 

@@ -269,6 +269,17 @@ static void test_disagreement(void **state)
     }
 }
 
+/* What a file says cannot act on a terminal. */
+static void test_control_characters(void **state)
+{
+    write_text(
+        *state, "model.safetensors.index.json",
+        "{\"weight_map\":{\"a\\u001b[31m\":\"x\\u001b[2J\\u0007.safetensors\"}}");
+    struct nw_error err = refuse_with(*state, &strict, NW_E_MISSING_SHARD);
+    assert_null(strpbrk(err.message, "\x1b\x07"));
+    assert_has(err.message, "x?[2J?.safetensors");
+}
+
 static void test_total_size(void **state)
 {
     write_shards(*state, 1);
@@ -527,6 +538,7 @@ int main(void)
         TEST(test_absent_index),
         TEST(test_disagreement),
         TEST(test_total_size),
+        TEST(test_control_characters),
         TEST(test_name_in_two_shards),
         TEST(test_broken_index),
         TEST(test_index_path),
