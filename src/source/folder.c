@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Choosing. The order: safetensors before torch; the usual stems in their order, of
- * each the index, the old spelling of the index, the single file; then shards without
- * an index; then the only set under another name. Sets are never mixed. */
+ * each the index, the old spelling of the index, the single file, shards without an
+ * index (which are refused: no lesser set stands in for them); then the only set under
+ * another name. Sets are never mixed. */
 #include "source/folder.h"
 
 #include <stdio.h>
@@ -73,14 +74,12 @@ static const struct nwi_weight_name *choose_usual(const struct nwi_folder *folde
                                                   const char *variant)
 {
     static const enum nwi_name_form forms[] = {NWI_NAME_INDEX, NWI_NAME_INDEX_LEGACY,
-                                               NWI_NAME_SINGLE};
+                                               NWI_NAME_SINGLE, NWI_NAME_SHARD};
     const struct nwi_weight_name *found = NULL;
     for (uint32_t rank = 0; !found && rank < NWI_STEM_OTHER; rank++) {
         for (size_t i = 0; !found && i < sizeof forms / sizeof forms[0]; i++)
             found = find_usual(folder, type, rank, forms[i], variant);
     }
-    for (uint32_t rank = 0; !found && rank < NWI_STEM_OTHER; rank++)
-        found = find_usual(folder, type, rank, NWI_NAME_SHARD, variant);
     return found;
 }
 

@@ -237,6 +237,11 @@ static void test_absent_index(void **state)
     err = refuse_with(*state, &strict, NW_E_MISSING_SHARD);
     assert_has(err.message, "interrupted save");
     assert_has(err.message, "renaming");
+    /* a lesser set does not stand in, a complete one of the same stem does */
+    WEIGHTS(*state, "pytorch_model.safetensors", 7, "a.weight");
+    (void)refuse_with(*state, &strict, NW_E_MISSING_SHARD);
+    WEIGHTS(*state, "model.safetensors", 8, "a.weight");
+    opens_as(*state, &strict, "a.weight", 8);
 }
 
 static void test_disagreement(void **state)

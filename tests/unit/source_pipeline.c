@@ -2,6 +2,8 @@
  * Pipeline folders and hub caches. */
 #include "source.h"
 
+#include "source/catalog.h"
+
 static const struct nw_open_options strict = {.size = sizeof strict};
 
 static const char model_index[] =
@@ -83,6 +85,60 @@ static void test_pipeline(void **state)
     assert_string_equal(file_of(ckpt, "model_index.json").container, "config");
     assert_int_equal(nw_checkpoint_variant_count(ckpt), 2);
     assert_int_equal(count_problems(ckpt, false) + count_problems(ckpt, true), 0);
+    nw_checkpoint_free(ckpt);
+}
+
+static const struct nwi_other_file *other_of(const struct nw_checkpoint *ckpt,
+                                             const char *name)
+{
+    for (size_t i = 0; i < ckpt->n_others; i++) {
+        if (strcmp(ckpt->others[i].name, name) == 0)
+            return &ckpt->others[i];
+    }
+    return NULL;
+}
+
+/* What convert copies: everything but weights, indexes and hidden files. */
+static void test_others(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t component;
+    } rows[] = {{"README.md", NW_NONE},
+                {"model_index.json", NW_NONE},
+                {"scheduler/scheduler_config.json", NW_NONE},
+                {"text_encoder/config.json", 0},
+                {"tokenizer/merges.txt", NW_NONE},
+                {"tokenizer/vocab.json", NW_NONE},
+                {"unet/config.json", 1},
+                {"vae/config.json", 2}};
+    const size_t n = sizeof rows / sizeof rows[0];
+    write_pipeline(*state);
+    write_text(*state, "vae/flax_model.msgpack", "x");
+    write_text(*state, "tokenizer/deep/er.txt", "x");
+    assert_int_equal(symlink("/etc/hostname", at(*state, "vae/hostname.txt")), 0);
+    struct nw_checkpoint *ckpt = open_with(*state, &strict);
+    for (size_t i = 0; i < n; i++) {
+        const struct nwi_other_file *other = other_of(ckpt, rows[i].name);
+        if (!other || other->component != rows[i].component)
+            fail_msg("%s", rows[i].name);
+        assert_string_equal(other->path, at(*state, rows[i].name));
+    }
+    assert_int_equal(ckpt->n_others, n);
+    assert_true(ckpt->is_pipeline);
+    assert_int_equal(problem_of(ckpt, NW_E_UNSAFE_PATH).note, 1);
+    nw_checkpoint_free(ckpt);
+    struct nw_open_options one = {.size = sizeof one, .component = "vae"};
+    ckpt = open_with(*state, &one);
+    assert_int_equal(ckpt->n_others, 1);
+    nw_checkpoint_free(ckpt);
+    ckpt = open_with(at(*state, "unet"), &strict);
+    assert_int_equal(ckpt->n_others, 1);
+    assert_string_equal(ckpt->others[0].name, "config.json");
+    assert_string_equal(ckpt->components[0].config_path,
+                        at(*state, "unet/config.json"));
+    assert_string_equal(ckpt->components[0].stem, "diffusion_pytorch_model");
+    assert_false(ckpt->is_pipeline);
     nw_checkpoint_free(ckpt);
 }
 
@@ -228,6 +284,12 @@ static void opens(const char *path, const struct nw_open_options *options)
     nw_checkpoint_free(ckpt);
 }
 
+/* The row of the only file with tensors. */
+static uint32_t file_row(const struct nw_checkpoint *ckpt)
+{
+    return ckpt->tensors[0].file;
+}
+
 static void test_hub_paths(void **state)
 {
     struct nw_open_options vae = {.size = sizeof vae, .subfolder = "vae"};
@@ -236,6 +298,10 @@ static void test_hub_paths(void **state)
     opens(at(*state, ENTRY "/"), &strict);
     opens(at(*state, SNAPSHOT), &strict);
     opens(at(*state, SNAPSHOT "/diffusion_pytorch_model.safetensors"), &strict);
+    struct nw_checkpoint *ckpt = open_with(at(*state, ENTRY), &strict);
+    assert_string_equal(ckpt->files[file_row(ckpt)].sha256_name, BLOB);
+    assert_int_equal(nw_checkpoint_problem_count(ckpt), 0);
+    nw_checkpoint_free(ckpt);
     opens(at(*state, SNAPSHOT "/vae"), &strict);
     opens(at(*state, ENTRY), &vae);
     opens(at(*state, SNAPSHOT), &vae);
@@ -304,9 +370,10 @@ static void test_hub_ids(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_pipeline),      TEST(test_one_component), TEST(test_variant),
-        TEST(test_without_index), TEST(test_index_faults),  TEST(test_linked_component),
-        TEST(test_hub_paths),     TEST(test_hub_revisions), TEST(test_hub_ids),
+        TEST(test_pipeline),         TEST(test_others),        TEST(test_one_component),
+        TEST(test_variant),          TEST(test_without_index), TEST(test_index_faults),
+        TEST(test_linked_component), TEST(test_hub_paths),     TEST(test_hub_revisions),
+        TEST(test_hub_ids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
