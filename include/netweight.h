@@ -410,7 +410,8 @@ enum nw_copy {
 
 enum nw_backend {
     NW_BACKEND_AUTO = 0, /* by file system and page-cache state */
-    NW_BACKEND_MMAP,     /* a mapping, populated window by window */
+    NW_BACKEND_MMAP,     /* a mapping under a read lease, so that it cannot fault: whoever wants
+                            to write to the file waits a moment; pread where there is none */
     NW_BACKEND_PREAD,
     NW_BACKEND_DIRECT, /* O_DIRECT: past the page cache */
     NW_BACKEND_URING   /* io_uring with direct reads in flight; a build option */

@@ -107,7 +107,7 @@ static struct nwi_footprint footprint(const struct nw_plan *const *plans, size_t
     need.threads = decide_threads(&plans[0]->options, read_bytes);
     need.n_workers = decide_workers(&plans[0]->options, need.threads);
     need.records += nwi_memory_self_bytes() + need.n_workers * NWI_WORKER_RECORD_BYTES;
-    need.records += ckpt->n_files * sizeof(int);
+    need.records += ckpt->n_files * NWI_FILE_RECORD_BYTES;
     if (purpose == NWI_TO_MEMORY)
         need.records += ckpt->n_files * (sizeof(void *) + NWI_MAPPING_RECORD_BYTES);
     return need;

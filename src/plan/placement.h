@@ -27,7 +27,8 @@
 #define NWI_WORKER_RECORD_BYTES  4096u
 #define NWI_TARGET_RECORD_BYTES  64u
 #define NWI_MAPPING_RECORD_BYTES 64u
-#define NWI_STEP_REF_BYTES       8u /* a step, where several plans run together */
+#define NWI_FILE_RECORD_BYTES    36u /* descriptors and windows of a file */
+#define NWI_STEP_REF_BYTES       8u  /* a step, where several plans run together */
 
 /* The same for the file sink (src/run/output.c). */
 #define NWI_OUTPUT_BYTES        16384u /* the sink itself, and room for its names */

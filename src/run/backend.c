@@ -110,12 +110,23 @@ static void choose_cold(struct nwi_run *run, const char *reason)
     choose(run, &nwi_reader_direct, reason);
 }
 
+/* A mapping saves a copy, where it cannot fault. */
+static void choose_warm(struct nwi_run *run)
+{
+    if (nwi_windows_open(run)) {
+        choose(run, &nwi_reader_mmap, "in the page cache");
+        return;
+    }
+    nwi_windows_close(run);
+    choose(run, &nwi_reader_pread, "in the page cache, and no lease to map it under");
+}
+
 static void choose_auto(struct nwi_run *run)
 {
     if (run->total_bytes < COLD_LEAST)
         choose(run, &nwi_reader_pread, "few bytes to read");
     else if (is_cached(run))
-        choose(run, &nwi_reader_pread, "in the page cache");
+        choose_warm(run);
     else
         choose_cold(run, "not in the page cache");
 }
@@ -136,7 +147,12 @@ static int choose_asked(struct nwi_run *run, uint32_t backend, struct nw_error *
 {
     switch (backend) {
     case NW_BACKEND_MMAP:
-        choose(run, &nwi_reader_mmap, "asked for");
+        if (nwi_windows_open(run)) {
+            choose(run, &nwi_reader_mmap, "asked for");
+            return NW_OK;
+        }
+        nwi_windows_close(run);
+        choose(run, &nwi_reader_pread, "mmap was asked for, but there is no lease");
         return NW_OK;
     case NW_BACKEND_DIRECT:
         return choose_asked_direct(run, &nwi_reader_direct, err);

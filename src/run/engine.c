@@ -21,6 +21,8 @@
 
 _Static_assert(sizeof(struct nwi_worker) <= NWI_WORKER_RECORD_BYTES,
                "counted by the plan");
+_Static_assert(sizeof(struct nwi_window) + sizeof(int) <= NWI_FILE_RECORD_BYTES,
+               "likewise");
 _Static_assert(sizeof(struct nwi_target_state) <= NWI_TARGET_RECORD_BYTES, "likewise");
 
 void nwi_run_fail(struct nwi_run *run, uint64_t seq, const struct nw_error *error)
@@ -78,6 +80,8 @@ static bool finish_unit(struct nwi_worker *worker)
         slot->busy = false;
     if (code == NW_OK)
         code = nwi_process(worker, slot, &worker->error);
+    if (slot && worker->run->reader->release)
+        worker->run->reader->release(worker, slot);
     if (code != NW_OK)
         fail_unit(worker, slot);
     return code == NW_OK;
@@ -411,18 +415,37 @@ static int move_bytes(struct nwi_run *run, const struct nwi_run_request *request
     return code;
 }
 
+/* Room for what a reader opens beside the checkpoint's own descriptors. */
+static int list_files(struct nwi_run *run, struct nw_error *err)
+{
+    size_t n = run->ckpt->n_files;
+    run->direct_fds = nwi_alloc(run->memory, n * sizeof *run->direct_fds);
+    for (size_t i = 0; run->direct_fds && i < n; i++)
+        run->direct_fds[i] = -1;
+    run->windows = nwi_zalloc(run->memory, n * sizeof *run->windows);
+    for (size_t i = 0; run->windows && i < n; i++)
+        run->windows[i].fd = -1;
+    if (n && (!run->direct_fds || !run->windows))
+        return nwi_fail_nomem(err, n * sizeof *run->windows);
+    return NW_OK;
+}
+
+static void close_files(struct nwi_run *run)
+{
+    size_t n = run->ckpt->n_files;
+    nwi_windows_close(run);
+    nwi_direct_close(run);
+    nwi_free(run->memory, run->windows, n * sizeof *run->windows);
+    nwi_free(run->memory, run->direct_fds, n * sizeof *run->direct_fds);
+}
+
 static int run_steps(struct nwi_run *run, const struct nwi_run_request *request,
                      struct nw_error *err)
 {
     NWI_TRY(list_steps(run, err));
     run->total_bytes = count_bytes(run);
     run->figures.read_bytes = run->total_bytes;
-    size_t size = run->ckpt->n_files * sizeof *run->direct_fds;
-    run->direct_fds = nwi_alloc(run->memory, size);
-    if (size && !run->direct_fds)
-        return nwi_fail_nomem(err, size);
-    for (size_t i = 0; i < run->ckpt->n_files; i++)
-        run->direct_fds[i] = -1;
+    NWI_TRY(list_files(run, err));
     NWI_TRY(nwi_choose_backend(run, err));
     if (run->total_bytes)
         NWI_TRY(move_bytes(run, request, err));
@@ -462,8 +485,7 @@ int nwi_run(const struct nwi_run_request *request, struct nw_result_figures *fig
     run.figures.seconds = nwi_now() - begin;
     run.figures.rss_peak_bytes =
         nwi_sub_floor(nwi_resident_peak_bytes(), run.figures.baseline_bytes);
-    nwi_direct_close(&run);
-    nwi_free(run.memory, run.direct_fds, run.ckpt->n_files * sizeof *run.direct_fds);
+    close_files(&run);
     nwi_free(run.memory, run.step_refs, run.n_steps * NWI_STEP_REF_BYTES);
     nwi_monitor_destroy(&run.monitor);
     *figures = run.figures;

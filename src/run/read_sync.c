@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The readers that wait for every read: pread (the page cache, or a caller's input),
- * direct (O_DIRECT), mmap (a window of the file mapped, populated and copied by the
- * kernel, so that a page that went away is an error and never a signal). */
+ * direct (O_DIRECT), mmap (a mapping under a lease: run/window.h). */
 #define _GNU_SOURCE
 
 #include "run/run.h"
@@ -9,8 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/arith.h"
@@ -127,41 +124,41 @@ void nwi_direct_close(struct nwi_run *run)
     }
 }
 
-/* Copies from the window by a system call: EFAULT instead of SIGBUS for a lost page. */
-static bool copy_window(const uint8_t *window, uint8_t *buffer, size_t size)
-{
-    struct iovec from = {.iov_base = (void *)(uintptr_t)window, .iov_len = size};
-    struct iovec to = {.iov_base = buffer, .iov_len = size};
-    return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)size;
-}
-
-static bool read_window(const struct nwi_file *file, const struct nwi_unit *unit,
-                        uint8_t *buffer)
-{
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t begin = unit->begin & ~(page - 1);
-    size_t size = (size_t)(unit->end - begin);
-    uint8_t *window =
-        mmap(NULL, size, PROT_READ, MAP_SHARED | MAP_NORESERVE, file->fd, (off_t)begin);
-    if (window == MAP_FAILED)
-        return false;
-    bool there = madvise(window, size, MADV_POPULATE_READ) == 0 &&
-                 copy_window(window + (unit->begin - begin), buffer,
-                             (size_t)(unit->end - unit->begin));
-    (void)munmap(window, size);
-    return there;
-}
-
-/* Whatever fails, the buffered read does it or says why not. */
+/* Whatever is in the way, the buffered read does it or says why not. */
 static int wait_mmap(struct nwi_worker *worker, struct nwi_slot **out,
                      struct nw_error *err)
 {
     struct nwi_slot *slot = *out = &worker->slots[0];
-    const struct nwi_file *file = unit_file(worker, slot);
-    slot->data = slot->buffer;
-    if (file->kind == NWI_FILE_FD && read_window(file, &slot->unit, slot->buffer))
-        return NW_OK;
-    return nwi_read_buffered(worker, slot, err);
+    struct nwi_window *window = &worker->run->windows[slot->unit.file];
+    slot->in_window = nwi_window_enter(window, slot->unit.begin, slot->unit.end);
+    if (!slot->in_window)
+        return nwi_read_buffered(worker, slot, err);
+    slot->data = window->map + slot->unit.begin;
+    return NW_OK;
+}
+
+static void release_mmap(struct nwi_worker *worker, struct nwi_slot *slot)
+{
+    if (slot->in_window)
+        nwi_window_leave(&worker->run->windows[slot->unit.file], slot->unit.begin,
+                         slot->unit.end);
+    slot->in_window = false;
+}
+
+bool nwi_windows_open(struct nwi_run *run)
+{
+    bool all = true;
+    for (size_t i = 0; all && i < run->ckpt->n_files; i++) {
+        const struct nwi_file *file = run->ckpt->files[i].file;
+        all = !file || nwi_window_open(&run->windows[i], file);
+    }
+    return all;
+}
+
+void nwi_windows_close(struct nwi_run *run)
+{
+    for (size_t i = 0; run->windows && i < run->ckpt->n_files; i++)
+        nwi_window_close(&run->windows[i]);
 }
 
 const struct nwi_reader nwi_reader_pread = {
@@ -176,9 +173,10 @@ const struct nwi_reader nwi_reader_pread = {
 const struct nwi_reader nwi_reader_mmap = {
     .name = "mmap",
     .depth = 1,
-    .unit_bytes = 1u << 20,
+    .unit_bytes = 8u << 20, /* few page-table flushes, and little mapped at a time */
     .submit = submit,
     .wait = wait_mmap,
+    .release = release_mmap,
 };
 
 const struct nwi_reader nwi_reader_direct = {

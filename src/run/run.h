@@ -16,6 +16,7 @@
 #include "base/thread.h"
 #include "plan/plan.h"
 #include "run/sink.h"
+#include "run/window.h"
 
 /* One target while its bytes arrive. */
 struct nwi_target_state {
@@ -47,6 +48,7 @@ struct nwi_slot {
                             straight to their destinations */
     struct nwi_unit unit;
     bool busy;
+    bool in_window; /* data lies in the file's window: to be left after use */
 };
 
 #define NWI_SLOTS_MOST         24u
@@ -82,6 +84,8 @@ struct nwi_reader {
                   struct nw_error *err);
     /* Waits for one busy slot; *out is set also on failure, if it is known which. */
     int (*wait)(struct nwi_worker *worker, struct nwi_slot **out, struct nw_error *err);
+    /* Optional: the slot's data is not needed any more. */
+    void (*release)(struct nwi_worker *worker, struct nwi_slot *slot);
 };
 
 extern const struct nwi_reader nwi_reader_pread;
@@ -107,9 +111,10 @@ struct nwi_run {
     struct nwi_memory *memory; /* of this run */
     uint64_t *step_refs; /* [n_steps]: plan << 32 | step; NULL for a single plan */
     size_t n_steps;
-    int *direct_fds;      /* [ckpt->n_files], -1: none; NULL unless reader->direct */
-    size_t unit_bytes;    /* largest unit */
-    uint64_t total_bytes; /* that will be read, for progress */
+    int *direct_fds; /* [ckpt->n_files], -1: none; NULL unless reader->direct */
+    struct nwi_window *windows; /* [ckpt->n_files], fd -1: none */
+    size_t unit_bytes;          /* largest unit */
+    uint64_t total_bytes;       /* that will be read, for progress */
 
     struct nwi_monitor monitor;
     size_t cursor;          /* (lock) first step with bytes left to claim */
@@ -194,6 +199,10 @@ int nwi_choose_backend(struct nwi_run *run, struct nw_error *err);
 /* Opens direct_fds; false if the file system refuses O_DIRECT for one of the files. */
 bool nwi_direct_open(struct nwi_run *run);
 void nwi_direct_close(struct nwi_run *run);
+
+/* The windows of all files (window.h); false if one cannot be had. Close in either case. */
+bool nwi_windows_open(struct nwi_run *run);
+void nwi_windows_close(struct nwi_run *run);
 
 /* The aligned range around a unit, for direct reads, as far as the slot and file go. */
 void nwi_direct_range(const struct nwi_unit *unit, uint64_t *begin, uint64_t *end);
