@@ -230,6 +230,14 @@ def qemu(ctx):
 
 
 @gate(after=("release",))
+def every_f32(ctx):
+    """Every kernel on all 2^32 F32 inputs (only under --long)."""
+    if not ctx.long:
+        raise Skip("half an hour; make test-long runs it")
+    ctx.suite("build/release/tests/cast_check", "--all", timeout=3 * 3600)
+
+
+@gate(after=("release",))
 def parity(ctx):
     """The same files in the real safetensors and torch."""
     if not dependencies_met():
