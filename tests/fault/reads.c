@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 enum trouble {
@@ -82,6 +83,21 @@ ssize_t __pread64_chk(int fd, void *dst, size_t size, off64_t offset, size_t roo
 ssize_t __pread64_chk(int fd, void *dst, size_t size, off64_t offset, size_t room)
 {
     return __pread_chk(fd, dst, size, offset, room);
+}
+
+/* ---- pages of a mapping that cannot be brought in ---- */
+
+static _Atomic long populates;
+static _Atomic long populate_fails_at = -1; /* < 0: none */
+
+int madvise(void *start, size_t size, int advice)
+{
+    if (advice == MADV_POPULATE_READ && populate_fails_at >= 0 &&
+        atomic_fetch_add(&populates, 1) == populate_fails_at) {
+        errno = EFAULT;
+        return -1;
+    }
+    return (int)syscall(SYS_madvise, start, size, advice);
 }
 
 /* ---- an input of callbacks ---- */
@@ -225,6 +241,44 @@ static void test_load_file(void **state)
     }
 }
 
+/* What a window of the file does not give, a plain read does; for mapped tensors there is
+ * no other way. */
+static void check_populate(const struct fault_way *way, uint32_t flags)
+{
+    struct nw_error err;
+    struct nw_checkpoint *ckpt = NULL;
+    assert_ok(nw_open(file, NULL, &ckpt, &err), &err);
+    struct nw_plan *plan = fault_plan(ckpt, way, flags);
+    long n = 0;
+    for (bool more = true; more; n++) {
+        struct nw_weights *weights = NULL;
+        populates = 0;
+        populate_fails_at = n;
+        int code = nw_plan_run(plan, NULL, &weights, &err);
+        populate_fails_at = -1;
+        more = populates > n;
+        if (more && flags)
+            assert_int_equal(code, NW_E_IO);
+        else
+            assert_int_equal(code, NW_OK);
+        assert_true(code != NW_OK || fault_weights_right(weights));
+        nw_weights_free(weights);
+    }
+    nw_plan_free(plan);
+    nw_checkpoint_free(ckpt);
+}
+
+static void test_populate(void **state)
+{
+    static const struct fault_way map = FAULT_MAP;
+    (void)state;
+    check_populate(&map, NW_LOAD_PREFAULT);
+    for (size_t i = 0; i < FAULT_WAYS; i++) {
+        if (fault_ways[i].backend == NW_BACKEND_MMAP)
+            check_populate(&fault_ways[i], 0);
+    }
+}
+
 static void test_load_input(void **state)
 {
     (void)state;
@@ -323,9 +377,13 @@ static void test_slice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_open),       cmocka_unit_test(test_load_file),
-        cmocka_unit_test(test_load_input), cmocka_unit_test(test_input_is_copied),
-        cmocka_unit_test(test_convert),    cmocka_unit_test(test_slice),
+        cmocka_unit_test(test_open),
+        cmocka_unit_test(test_load_file),
+        cmocka_unit_test(test_populate),
+        cmocka_unit_test(test_load_input),
+        cmocka_unit_test(test_input_is_copied),
+        cmocka_unit_test(test_convert),
+        cmocka_unit_test(test_slice),
     };
     return cmocka_run_group_tests_name("fault: reads", tests, set_up, tear_down);
 }
