@@ -182,31 +182,35 @@ static int scan_escape(struct nwi_json *json)
     return NW_OK;
 }
 
+/* Checks and passes what stands for one character of a string. */
+static int scan_char(struct nwi_json *json, bool *escaped)
+{
+    unsigned char c = (unsigned char)json->data[json->at];
+    if (c < 0x20)
+        return fail(json, json->at, "a control character in a string");
+    if (c == '\\') {
+        *escaped = true;
+        return scan_escape(json);
+    }
+    size_t length = nwi_utf8_length(json->data + json->at, json->size - json->at);
+    if (length == 0)
+        return fail(json, json->at, "broken UTF-8 in a string");
+    json->at += length;
+    return NW_OK;
+}
+
 /* Checks the string that begins at json->at and passes it; *escaped tells whether it
  * has to be decoded. */
 static int scan_string(struct nwi_json *json, bool *escaped)
 {
     *escaped = false;
     json->at++;
-    while (json->at < json->size) {
-        unsigned char c = (unsigned char)json->data[json->at];
-        if (c == '"') {
-            json->at++;
-            return NW_OK;
-        }
-        if (c < 0x20)
-            return fail(json, json->at, "a control character in a string");
-        if (c == '\\') {
-            *escaped = true;
-            NWI_TRY(scan_escape(json));
-            continue;
-        }
-        size_t length = nwi_utf8_length(json->data + json->at, json->size - json->at);
-        if (length == 0)
-            return fail(json, json->at, "broken UTF-8 in a string");
-        json->at += length;
-    }
-    return fail(json, json->token_at, "a string without an end");
+    while (json->at < json->size && json->data[json->at] != '"')
+        NWI_TRY(scan_char(json, escaped));
+    if (json->at == json->size)
+        return fail(json, json->token_at, "a string without an end");
+    json->at++;
+    return NW_OK;
 }
 
 /* Writes one character, which needs at most the bytes of its escape. */

@@ -92,6 +92,7 @@ static int list(DIR *folder, struct nwi_arena *arena, char ***names, size_t *n,
     size_t capacity = 0;
     for (;;) {
         errno = 0;
+        /* Of a stream nobody else has. NOLINTNEXTLINE(concurrency-mt-unsafe) */
         const struct dirent *entry = readdir(folder);
         if (!entry && errno != 0)
             return nwi_fail_sys(err, errno, "cannot list the folder");

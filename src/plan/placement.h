@@ -23,12 +23,12 @@
 
 /* Sizes of a run's records, so that the plan can count them; src/run asserts that its
  * structs fit and allocates exactly these. */
-#define NWI_RUN_RECORD_BYTES     1024u /* a plan of the run */
-#define NWI_WORKER_RECORD_BYTES  4096u
-#define NWI_TARGET_RECORD_BYTES  64u
-#define NWI_MAPPING_RECORD_BYTES 64u
-#define NWI_FILE_RECORD_BYTES    36u /* descriptors and windows of a file */
-#define NWI_STEP_REF_BYTES       8u  /* a step, where several plans run together */
+#define NWI_RUN_RECORD_BYTES     ((size_t)1024) /* a plan of the run */
+#define NWI_WORKER_RECORD_BYTES  ((size_t)4096)
+#define NWI_TARGET_RECORD_BYTES  ((size_t)64)
+#define NWI_MAPPING_RECORD_BYTES ((size_t)64)
+#define NWI_FILE_RECORD_BYTES    ((size_t)36) /* descriptors and windows of a file */
+#define NWI_STEP_REF_BYTES       ((size_t)8) /* a step, where several plans run together */
 
 /* The same for the file sink (src/run/output.c). */
 #define NWI_OUTPUT_BYTES        16384u /* the sink itself, and room for its names */

@@ -5,6 +5,7 @@
 
 #include "run/run.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@
 #define WATCH_MS    25 /* between two calls of the progress callback; 50 are promised */
 #define STACK_BYTES (512u << 10)
 #define SLOT_LEAST                                                                     \
-    (16u << 10)            /* a worker with less than two of these is not started      \
+    ((size_t)16 << 10)     /* a worker with less than two of these is not started      \
                             */
 #define DIRECT_WORKERS 12u /* blocked in a read most of the time */
 
@@ -144,7 +145,8 @@ static void cut_share(struct nwi_worker *worker, uint8_t *share, size_t size,
         share += worker->out_size;
         size -= worker->out_size;
     }
-    size_t slot_size = (size_t)nwi_min(reader->unit_bytes + 2 * NWI_DIRECT_ALIGN, size);
+    size_t slot_size = (size_t)nwi_max(
+        nwi_min(reader->unit_bytes + 2 * NWI_DIRECT_ALIGN, size), SLOT_LEAST);
     worker->n_slots =
         (uint32_t)nwi_min(nwi_min(size / slot_size, reader->depth), NWI_SLOTS_MOST);
     /* With a deep reader and a small share, smaller units beat a single one in flight.
@@ -215,6 +217,7 @@ static int hire(struct nwi_run *run, const struct nwi_footprint *need,
 
 static int equip(struct nwi_run *run, struct crew *crew, struct nw_error *err)
 {
+    assert(crew->n > 0);
     size_t share = (crew->ring_bytes / crew->n) & ~(size_t)(NWI_DIRECT_ALIGN - 1);
     bool needs_out = run->sink.write && any_cast(run);
     run->unit_bytes = SIZE_MAX;
@@ -348,22 +351,18 @@ static bool ref_before(const struct nwi_run *run, uint64_t a, uint64_t b)
     return a < b;
 }
 
-/* Merges plan after plan from behind: each is sorted by itself. */
-static void merge_refs(struct nwi_run *run)
+/* Merges the steps of plan p, sorted by themselves, from behind into the n refs before. */
+static void merge_plan(struct nwi_run *run, size_t p, size_t n)
 {
-    size_t n = 0;
-    for (size_t p = 0; p < run->n_plans; p++) {
-        size_t left = n;
-        size_t right = run->plans[p]->n_steps;
-        n += right;
-        for (size_t at = n; right > 0;) {
-            uint64_t ref = (uint64_t)p << 32 | (right - 1);
-            if (left > 0 && ref_before(run, ref, run->step_refs[left - 1])) {
-                run->step_refs[--at] = run->step_refs[--left];
-            } else {
-                run->step_refs[--at] = ref;
-                right--;
-            }
+    size_t left = n;
+    size_t right = run->plans[p]->n_steps;
+    for (size_t at = n + right; right > 0;) {
+        uint64_t ref = (uint64_t)p << 32 | (right - 1);
+        if (left > 0 && ref_before(run, ref, run->step_refs[left - 1])) {
+            run->step_refs[--at] = run->step_refs[--left];
+        } else {
+            run->step_refs[--at] = ref;
+            right--;
         }
     }
 }
@@ -377,7 +376,9 @@ static int list_steps(struct nwi_run *run, struct nw_error *err)
     run->step_refs = nwi_alloc(run->memory, run->n_steps * NWI_STEP_REF_BYTES);
     if (!run->step_refs)
         return nwi_fail_nomem(err, run->n_steps * NWI_STEP_REF_BYTES);
-    merge_refs(run);
+    size_t n = 0;
+    for (size_t p = 0; p < run->n_plans; n += run->plans[p]->n_steps, p++)
+        merge_plan(run, p, n);
     return NW_OK;
 }
 

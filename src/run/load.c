@@ -168,7 +168,7 @@ static void number_states(struct nw_weights *weights)
 
 static int place_mapped(struct nw_weights *weights, struct nw_error *err)
 {
-    void *data;
+    void *data = NULL;
     for (size_t i = 0; i < weights->n_targets; i++) {
         const struct nwi_target *target = target_of(weights, i);
         if (!nwi_target_mapped(target))

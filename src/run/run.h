@@ -96,7 +96,7 @@ extern const struct nwi_reader nwi_reader_uring;
 bool nwi_uring_works(void); /* containers often forbid it */
 
 /* Page granularity of direct reads: every common device and file system accepts it. */
-#define NWI_DIRECT_ALIGN 4096u
+#define NWI_DIRECT_ALIGN ((size_t)4096)
 
 struct nwi_run {
     struct nw_plan *const *plans;

@@ -61,7 +61,9 @@ static struct nw_problem as_problem(const struct nw_error *failure)
 void nwi_put_failure(struct nwi_json_writer *w, const struct nw_error *failure)
 {
     struct nw_problem problem = as_problem(failure);
-    nwi_put_problem(w, &problem);
+    nwi_json_object(w);
+    put_fields(w, &problem);
+    nwi_json_object_end(w);
 }
 
 void nwi_put_error(struct nwi_json_writer *w, const struct nw_error *failure,
@@ -77,7 +79,7 @@ void nwi_put_error(struct nwi_json_writer *w, const struct nw_error *failure,
     for (size_t i = 0; i < n_problems; i++)
         nwi_put_problem(w, &ckpt->problems[i]);
     if (n_problems == 0)
-        nwi_put_problem(w, &problem);
+        nwi_put_failure(w, failure);
     nwi_json_array_end(w);
     nwi_json_object_end(w);
 }

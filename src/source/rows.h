@@ -12,7 +12,7 @@ void nwi_put_files(struct nwi_json_writer *w, const struct nw_checkpoint *ckpt);
 /* One object: code, tensor, file, offset, message, note. */
 void nwi_put_problem(struct nwi_json_writer *w, const struct nw_problem *problem);
 
-/* The same of a failure. */
+/* The same of a failure, without the note. */
 void nwi_put_failure(struct nwi_json_writer *w, const struct nw_error *failure);
 
 /* "error": the failure, and under "all" every problem of `ckpt` (may be NULL) or, if it has none,
