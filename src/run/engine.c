@@ -13,11 +13,11 @@
 #include "base/system.h"
 #include "plan/plan_parts.h"
 
-#define WATCH_MS    25 /* between two calls of the progress callback; 50 are promised */
-#define STACK_BYTES (512u << 10)
-#define SLOT_LEAST                                                                     \
-    ((size_t)16 << 10)     /* a worker with less than two of these is not started      \
-                            */
+/* A worker with less than two of these is not started. */
+#define SLOT_LEAST ((size_t)16 << 10)
+
+#define WATCH_MS       25 /* between two calls of the progress callback; 50 are promised */
+#define STACK_BYTES    (512u << 10)
 #define DIRECT_WORKERS 12u /* blocked in a read most of the time */
 
 _Static_assert(sizeof(struct nwi_worker) <= NWI_WORKER_RECORD_BYTES,
