@@ -5,8 +5,8 @@
  *     driver load|open|convert PATH [OUT] [KEY=VALUE...]
  *
  * Keys: dtype, backend (auto mmap pread direct uring), threads (none = the caller's
- * alone), copy (auto always never), scratch (bytes), touch (1: read a byte of every
- * page of the result), keep (1: write "ready" and wait for a line before starting).
+ * alone), copy (auto always never), scratch (bytes), sample (0: no peaks), warm (bytes of
+ * memory that are touched and given back before).
  * Peaks are sampled from /proc/self/status every millisecond by a thread of its own. */
 #define _GNU_SOURCE
 
@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "netweight.h"
+#include "warm.h"
 
 static double now(void)
 {
@@ -84,8 +85,7 @@ struct request {
     const char *path;
     const char *out;
     struct nw_load_options load;
-    bool touch;
-    bool keep;
+    size_t warm; /* bytes */
     bool sample;
 };
 
@@ -115,10 +115,8 @@ static void set_option(struct request *request, const char *key, const char *val
                                     : (uint32_t)strtoul(value, NULL, 10);
     else if (strcmp(key, "scratch") == 0)
         request->load.scratch_bytes = strtoull(value, NULL, 10);
-    else if (strcmp(key, "touch") == 0)
-        request->touch = value[0] == '1';
-    else if (strcmp(key, "keep") == 0)
-        request->keep = value[0] == '1';
+    else if (strcmp(key, "warm") == 0)
+        request->warm = strtoull(value, NULL, 10);
     else if (strcmp(key, "sample") == 0)
         request->sample = value[0] == '1';
     else
@@ -154,7 +152,6 @@ struct outcome {
     double run_seconds;
     struct nw_cost cost;
     struct nw_result_figures figures;
-    uint64_t touched;
 };
 
 static void check(int code, const struct nw_error *err)
@@ -163,19 +160,6 @@ static void check(int code, const struct nw_error *err)
         return;
     (void)fprintf(stderr, "driver: %s: %s\n", nw_code_name(code), err->message);
     exit(1);
-}
-
-static uint64_t touch(const struct nw_weights *weights)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < nw_weights_count(weights); i++) {
-        struct nw_tensor tensor;
-        (void)nw_weights_tensor(weights, i, &tensor);
-        const volatile uint8_t *data = tensor.data;
-        for (uint64_t at = 0; at < tensor.nbytes; at += 4096)
-            sum += data[at];
-    }
-    return sum;
 }
 
 static void run(const struct request *request, struct nw_plan *plan,
@@ -191,8 +175,6 @@ static void run(const struct request *request, struct nw_plan *plan,
         check(nw_plan_write(plan, request->out, &options, NULL, &result, &err), &err);
     } else {
         check(nw_plan_run(plan, NULL, &weights, &err), &err);
-        if (request->touch)
-            outcome->touched = touch(weights);
     }
     outcome->run_seconds = now() - begin;
     if (weights)
@@ -227,17 +209,17 @@ static void print(const struct outcome *outcome, uint64_t anon_base, uint64_t rs
 {
     uint64_t anon = sampler->anon_peak > anon_base ? sampler->anon_peak - anon_base : 0;
     uint64_t hwm = status_bytes("VmHWM:");
-    printf(
-        "{\"open_seconds\":%.9f,\"plan_seconds\":%.9f,\"run_seconds\":%.9f,"
-        "\"final_bytes\":%" PRIu64 ",\"read_bytes\":%" PRIu64
-        ",\"predicted_peak_bytes\":%" PRIu64 ",\"peak_bytes\":%" PRIu64
-        ",\"rss_peak_bytes\":%" PRIu64 ",\"anon_peak_bytes\":%" PRIu64
-        ",\"samples\":%ld,\"threads\":%u,\"backend\":\"%s\",\"touched\":%" PRIu64 "}\n",
-        outcome->open_seconds, outcome->plan_seconds, outcome->run_seconds,
-        outcome->cost.final_bytes, outcome->cost.read_bytes, outcome->cost.peak_bytes,
-        outcome->figures.peak_bytes, hwm > rss_base ? hwm - rss_base : 0, anon,
-        sampler->samples, outcome->figures.threads,
-        outcome->figures.backend ? outcome->figures.backend : "", outcome->touched);
+    printf("{\"open_seconds\":%.9f,\"plan_seconds\":%.9f,\"run_seconds\":%.9f,"
+           "\"final_bytes\":%" PRIu64 ",\"read_bytes\":%" PRIu64
+           ",\"predicted_peak_bytes\":%" PRIu64 ",\"peak_bytes\":%" PRIu64
+           ",\"rss_peak_bytes\":%" PRIu64 ",\"anon_peak_bytes\":%" PRIu64
+           ",\"samples\":%ld,\"threads\":%u,\"backend\":\"%s\"}\n",
+           outcome->open_seconds, outcome->plan_seconds, outcome->run_seconds,
+           outcome->cost.final_bytes, outcome->cost.read_bytes,
+           outcome->cost.peak_bytes, outcome->figures.peak_bytes,
+           hwm > rss_base ? hwm - rss_base : 0, anon, sampler->samples,
+           outcome->figures.threads,
+           outcome->figures.backend ? outcome->figures.backend : "");
 }
 
 int main(int argc, char **argv)
@@ -246,13 +228,7 @@ int main(int argc, char **argv)
     struct outcome outcome = {0};
     struct sampler sampler = {0};
     parse(argc, argv, &request);
-    if (request.keep) {
-        char line[16];
-        (void)puts("ready");
-        (void)fflush(stdout);
-        if (!fgets(line, sizeof line, stdin))
-            return 2;
-    }
+    warm_memory(request.warm);
     reset_peak();
     uint64_t anon_base = status_bytes("RssAnon:");
     uint64_t rss_base = status_bytes("VmRSS:");

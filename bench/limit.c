@@ -2,7 +2,7 @@
  * What this machine can do at best: N threads sum the mapped source, and touch a result
  * of the size a cast would have. Prints the seconds as JSON.
  *
- *     limit FILE RESULT_BYTES N_THREADS */
+ *     limit FILE RESULT_BYTES N_THREADS [WARM_BYTES] */
 #define _GNU_SOURCE
 
 #include <fcntl.h>
@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "warm.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
@@ -101,7 +103,7 @@ static int run(const uint8_t *source, size_t size, size_t result_bytes,
 int main(int argc, char **argv)
 {
     struct stat st;
-    if (argc != 4)
+    if (argc < 4)
         return 2;
     int fd = open(argv[1], O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0)
@@ -110,6 +112,8 @@ int main(int argc, char **argv)
     size_t n_threads = strtoul(argv[3], NULL, 10);
     if (n_threads < 1 || n_threads > 64)
         return 2;
+    if (argc > 4)
+        warm_memory(strtoull(argv[4], NULL, 10));
     uint8_t *source = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
     if (source == MAP_FAILED)
         return 1;

@@ -4,8 +4,8 @@
     run.py [--json] [--only NAME]... [--rounds N] [--list]
 
 Every figure is a ratio within one run: the two sides alternate, each in a fresh process,
-and the medians are compared. Memory is touched once before, the state of the page cache is
-made and checked with mincore. Uses build/front, or the folder of NETWEIGHT_LIBRARY."""
+and the medians are compared. Each process touches memory before it is timed (see warm.h), the state
+of the page cache is made and checked with mincore. Uses build/front, or the folder of NETWEIGHT_LIBRARY."""
 import argparse
 import ctypes
 import json
@@ -21,6 +21,7 @@ import make_files
 from make_files import FOLDER, HERE, ROOT
 
 MIB = 1 << 20
+WARM = 4 << 30  # bytes: more than any result here
 LIBRARY = os.environ.get("NETWEIGHT_LIBRARY") or os.path.join(
     ROOT, "build/front/libnetweight.so")
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -69,7 +70,12 @@ def run(*command):
 
 
 def driver(*args):
-    return run(f"{FOLDER}/driver", *args)
+    return run(f"{FOLDER}/driver", *args, f"warm={WARM}")
+
+
+def timed(*args):
+    """Seconds, without the thread that samples peaks."""
+    return seconds(driver(*args, "sample=0"))
 
 
 def seconds(doc):
@@ -90,12 +96,6 @@ def median(values):
 
 
 # ---- memory and page cache ----------------------------------------------------------
-
-def warm_memory(size):
-    """A machine may give pages for the first time much slower than again."""
-    area = mmap.mmap(-1, size)
-    ctypes.memset(ctypes.addressof(ctypes.c_char.from_buffer(area)), 1, size)
-
 
 def resident(path):
     """The part of a file that is in the page cache."""
@@ -149,8 +149,8 @@ def warm_cast(dtype, at_least, rounds):
     path, reference = make_files.unet(), python()
     make_warm(path)
     ours, theirs = alternate(
-        rounds, lambda: seconds(driver("load", path, f"dtype={dtype}", "sample=0")),
-        lambda: seconds(run(reference, f"{HERE}/reference.py", path, dtype)))
+        rounds, lambda: timed("load", path, f"dtype={dtype}"),
+        lambda: seconds(run(reference, f"{HERE}/reference.py", path, WARM, dtype)))
     yield ratio(f"warm load, fp32 -> {dtype}, against load_file + .to", at_least,
                 median(theirs) / median(ours),
                 f"{median(ours):.2f} s, theirs {median(theirs):.2f} s")
@@ -175,8 +175,8 @@ def limit(rounds):
         probe = driver("load", path, f"dtype={dtype}", "sample=0")
         threads = max(1, probe["threads"])
         ours, best = alternate(
-            rounds, lambda: seconds(driver("load", path, f"dtype={dtype}", "sample=0")),
-            lambda: seconds(run(f"{FOLDER}/limit", path, probe["final_bytes"], threads)))
+            rounds, lambda: timed("load", path, f"dtype={dtype}"),
+            lambda: seconds(run(f"{FOLDER}/limit", path, probe["final_bytes"], threads, WARM)))
         yield ratio(f"the same, -> {dtype}, against the limit", 0.8,
                     median(best) / median(ours),
                     f"{median(ours):.2f} s, limit {median(best):.2f} s, {threads} threads")
@@ -186,8 +186,8 @@ def limit(rounds):
 def warm_map(rounds):
     path, reference = make_files.mixed(), python()
     make_warm(path)
-    ours, theirs = alternate(rounds, lambda: seconds(driver("load", path, "sample=0")),
-                             lambda: seconds(run(reference, f"{HERE}/reference.py", path)))
+    ours, theirs = alternate(rounds, lambda: timed("load", path),
+                             lambda: seconds(run(reference, f"{HERE}/reference.py", path, WARM)))
     note = f"{median(ours) * 1e3:.2f} ms, theirs {median(theirs) * 1e3:.1f} ms"
     yield ratio("warm load, same dtype, 1,131 tensors, against load_file", 1,
                 median(theirs) / median(ours), note)
@@ -213,7 +213,7 @@ def read_by_fio(path):
 def cold_cast(rounds):
     path = make_files.unet()
     size = os.path.getsize(path)
-    sides = {"ours": lambda: seconds(driver("load", path, "dtype=fp8_e4m3", "sample=0")),
+    sides = {"ours": lambda: timed("load", path, "dtype=fp8_e4m3"),
              "dd direct": lambda: read_by_dd(path, "iflag=direct"),
              "dd": lambda: read_by_dd(path)}
     if shutil.which("fio"):
@@ -326,8 +326,6 @@ def main():
         parser.error(f"no such row: {name}")
     os.makedirs(FOLDER, exist_ok=True)
     build()
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    warm_memory(min(10 << 30, free * 3 // 4))
     table = []
     for name, measure in ROWS.items():
         if options.only and name not in options.only:
