@@ -33,6 +33,7 @@ int cli_convert(struct cli *cli)
     run.progress = cli_progress_update;
     run.progress_ctx = &progress;
     cli_progress_begin(&progress, cli, "convert");
+    progress.lasting = true;
     code = nw_plans_write(input.plans, input.n_plans, cli->options.paths.items[1],
                           &options, &run, &result, &err);
     cli_progress_end(&progress);

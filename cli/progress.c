@@ -36,7 +36,8 @@ void cli_progress_end(struct cli_progress *progress)
     if (progress->shown)
         (void)fputs("\r\033[K", stderr);
     progress->shown = false;
-    cli_signals_defer(false);
+    if (!progress->lasting)
+        cli_signals_defer(false);
 }
 
 /* "  45%  1.55 GB of 3.44 GB  812 MB/s  2.3 s left" */

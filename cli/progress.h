@@ -14,9 +14,11 @@ struct cli_progress {
     bool shown;        /* a bar stands on the line */
     double started;    /* seconds, monotonic */
     double drawn;      /* when the bar was last drawn */
+    bool lasting; /* set by who leaves something behind: signals stay deferred after the
+                     end, so that 130 never stands beside a result */
 };
 
-/* Signals are deferred from here to cli_progress_end. */
+/* Signals are deferred from here to cli_progress_end, or to the end if `lasting` is set. */
 void cli_progress_begin(struct cli_progress *progress, const struct cli *cli,
                         const char *label);
 void cli_progress_end(struct cli_progress *progress);
