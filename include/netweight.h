@@ -395,6 +395,84 @@ NW_API NW_CHECK int nw_error_json(const struct nw_error *failure,
                                   const struct nw_checkpoint *ckpt, nw_write_fn *write,
                                   void *ctx);
 
+/* ---- what is wanted ----------------------------------------------------------------- */
+
+enum nw_wanted_kind {
+    NW_PARAMETER = 0,
+    NW_BUFFER,        /* persistent: part of checkpoints */
+    NW_NON_PERSISTENT /* the module computes it: never read, never written */
+};
+
+/* What a tensor that the files lack may be filled with, under `missing` init. */
+enum nw_fill {
+    NW_FILL_NONE = 0, /* only the module itself knows: init is refused */
+    NW_FILL_ZERO,
+    NW_FILL_ONE,
+    NW_FILL_EYE,   /* identity matrix */
+    NW_FILL_ARANGE /* 0, 1, 2 ... along the last dimension (position ids) */
+};
+
+/* One tensor that a model wants. */
+struct nw_wanted_tensor {
+    const char *name;
+    size_t name_size;
+    const uint64_t *shape; /* [rank], elements */
+    uint32_t rank;
+    uint32_t kind;    /* enum nw_wanted_kind */
+    uint32_t fill;    /* enum nw_fill */
+    uint32_t tied_to; /* index of an earlier tensor whose memory this is, or NW_NONE */
+    int32_t dtype;    /* enum nw_dtype if the class fixes it, else NW_DTYPE_AUTO */
+    uint32_t reserved;
+};
+
+struct nw_model; /* a skeleton: every tensor wanted; immutable, may be shared by threads */
+
+/* Builds the skeleton that a config.json describes, for every class of nw_class. `klass`
+ * overrides what the config names; NULL: _class_name, or architectures[0], or model_type
+ * decides. `json` need not end in a NUL and may be freed afterwards; NULL with a class means the
+ * class's defaults. NW_E_BAD_CONFIG (no JSON object, a value of the wrong type or sign, a
+ * combination that the class refuses), NW_E_LIMIT (4096 modules in a list, 2^20 tensors),
+ * NW_E_UNSUPPORTED (a class or option this version does not know), NW_E_NOMEM. */
+NW_API NW_CHECK int nw_model_from_config(const char *json, size_t json_size,
+                                         const char *klass,
+                                         const struct nw_allocator *allocator,
+                                         struct nw_model **out, struct nw_error *err);
+
+/* A skeleton that the caller walked himself (a binding, from a live module). Everything is
+ * copied. Lists end in NULL, NULL means none. */
+struct nw_model_table {
+    size_t size;
+    const char *klass; /* may be NULL */
+    const struct nw_wanted_tensor *tensors;
+    size_t n_tensors;
+    const char *const *keep_fp32; /* dot components kept in F32 when a dtype is given */
+    const char *const *harmless;  /* globs of stored names that nobody misses */
+    const char *const *optional;  /* globs of wanted names that may be missing */
+    const char *const *blocks;    /* paths of modules that must not be split */
+};
+
+/* NW_E_ARG (a NULL or repeated name, tied_to that is no earlier row or has another shape),
+ * NW_E_LIMIT, NW_E_NOMEM. */
+NW_API NW_CHECK int nw_model_from_table(const struct nw_model_table *table,
+                                        const struct nw_allocator *allocator,
+                                        struct nw_model **out, struct nw_error *err);
+NW_API void nw_model_free(struct nw_model *model);
+
+NW_API const char *nw_model_class(const struct nw_model *model); /* "" if not known */
+NW_API size_t nw_model_count(const struct nw_model *model);
+/* In the order of the reference's module tree. NW_E_ARG past the end. */
+NW_API int nw_model_tensor(const struct nw_model *model, size_t i,
+                           struct nw_wanted_tensor *out);
+/* The i-th module that must not be split over devices, dot path; NULL past the end. */
+NW_API const char *nw_model_block(const struct nw_model *model, size_t i);
+/* The i-th dot component that is kept in F32 when a dtype is given; NULL past the end. */
+NW_API const char *nw_model_keep_fp32(const struct nw_model *model, size_t i);
+/* The i-th key of the config that the class does not know; NULL past the end. */
+NW_API const char *nw_model_unknown_key(const struct nw_model *model, size_t i);
+
+/* The i-th model class this version can build; NULL past the end. Static. */
+NW_API const char *nw_class(size_t i);
+
 /* ---- planning ----------------------------------------------------------------------- */
 
 enum nw_fp8_overflow {

@@ -4,6 +4,7 @@
 
 #include "base/options.h"
 #include "base/system.h"
+#include "model/model.h"
 #include "run/result.h"
 
 #define STRING_OF(x) #x
@@ -138,6 +139,61 @@ int nw_open_input(const struct nw_input *input, const char *name,
     int code = nwi_file_from_input(input, name, memory, &file, err);
     if (code == NW_OK)
         code = nwi_open_file(file, &full, memory, out, err);
+    nwi_memory_release(memory);
+    return code;
+}
+
+/* ---- what is wanted ---- */
+
+/* Memory that counts for itself; NULL after a failure. */
+static struct nwi_memory *model_memory(const struct nw_allocator *allocator,
+                                       struct nw_error *err)
+{
+    if (allocator && !allocator->alloc != !allocator->free) {
+        (void)nwi_fail(err, NW_E_ARG, "an allocator needs both alloc and free");
+        return NULL;
+    }
+    struct nwi_memory *memory = nwi_memory_new(allocator);
+    if (!memory)
+        (void)nwi_fail_nomem(err, nwi_memory_self_bytes());
+    return memory;
+}
+
+int nw_model_from_config(const char *json, size_t json_size, const char *klass,
+                         const struct nw_allocator *allocator, struct nw_model **out,
+                         struct nw_error *err)
+{
+    struct nw_error local = {0};
+    err = err ? err : &local;
+    nwi_error_clear(err);
+    NWI_TRY(need(out, "out", err));
+    *out = NULL;
+    if (!json && !klass)
+        return nwi_fail(err, NW_E_ARG, "a model needs a config or a class");
+    struct nwi_memory *memory = model_memory(allocator, err);
+    if (!memory)
+        return err->code;
+    int code = nwi_model_from_json(json, json_size, klass, memory, out, err);
+    nwi_memory_release(memory);
+    return code;
+}
+
+int nw_model_from_table(const struct nw_model_table *table,
+                        const struct nw_allocator *allocator, struct nw_model **out,
+                        struct nw_error *err)
+{
+    struct nw_error local = {0};
+    struct nw_model_table full;
+    err = err ? err : &local;
+    nwi_error_clear(err);
+    NWI_TRY(need(out, "out", err));
+    *out = NULL;
+    NWI_TRY(need(table, "table", err));
+    NWI_TRY(nwi_options_read(&full, sizeof full, table, "nw_model_table", err));
+    struct nwi_memory *memory = model_memory(allocator, err);
+    if (!memory)
+        return err->code;
+    int code = nwi_model_from_table(&full, memory, out, err);
     nwi_memory_release(memory);
     return code;
 }
