@@ -96,17 +96,29 @@ static void build(struct nwi_module *m, struct nwi_config *c)
     nwi_linear(m, "proj_out", flux.dim, patch * patch * out, true);
 }
 
+/* proj_out makes patch^2 * out_channels; without a word on it, out_channels is in_channels. */
+static void derive_output(struct nwi_config *c, int64_t in, int64_t out)
+{
+    int64_t patch = 1;
+    if (in <= 0 || out <= 0)
+        return;
+    while (patch * patch * in < out)
+        patch++;
+    bool square = patch * patch * in == out;
+    nwi_config_derive(c, "patch_size", square ? patch : 1);
+    if (square)
+        nwi_config_derive_null(c, "out_channels");
+    else
+        nwi_config_derive(c, "out_channels", out);
+}
+
 static void derive(struct nwi_config *c, const struct nwi_header *h)
 {
     int64_t dim = nwi_header_dim(h, "x_embedder.weight", 0);
     int64_t head_dim = nwi_header_dim(h, "transformer_blocks.0.attn.norm_q.weight", 0);
     int64_t in = nwi_header_dim(h, "x_embedder.weight", 1);
-    int64_t out = nwi_header_dim(h, "proj_out.weight", 0);
     nwi_config_derive(c, "in_channels", in);
-    if (out == in)
-        nwi_config_derive_null(c, "out_channels");
-    else
-        nwi_config_derive(c, "out_channels", out);
+    derive_output(c, in, nwi_header_dim(h, "proj_out.weight", 0));
     nwi_config_derive(c, "num_layers", nwi_header_count(h, "transformer_blocks."));
     nwi_config_derive(c, "num_single_layers",
                       nwi_header_count(h, "single_transformer_blocks."));
