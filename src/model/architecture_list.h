@@ -2,3 +2,9 @@
  * One line a model class; included by architectures.c with ROW defined, twice. */
 /* NOLINTNEXTLINE(llvm-header-guard): no guard, on purpose */
 ROW(flux_transformer_2d)
+ROW(chrono_edit_transformer_3d)
+ROW(sky_reels_v2_transformer_3d)
+ROW(wan_animate2_transformer_3d)
+ROW(wan_animate_transformer_3d)
+ROW(wan_transformer_3d)
+ROW(wan_vace_transformer_3d)

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * WanTransformer3DModel (diffusers 0.42.1, models/transformers/transformer_wan.py): Wan 2.1
+ * and 2.2, text, image and first-and-last-frame to video. */
+#include "model/architecture.h"
+#include "model/blocks_wan_dit.h"
+
+static void build(struct nwi_module *m, struct nwi_config *c)
+{
+    struct nwi_wan_dit wan = NWI_WAN_DIT_14B;
+    nwi_wan_dit_read(c, &wan);
+    nwi_wan_dit_build(m, &wan);
+}
+
+static const char *const keep_fp32[] = {
+    "rope", "time_embedder", "scale_shift_table", "norm1", "norm2", "norm3", NULL};
+static const char *const harmless[] = {"blocks.*.attn2.norm_added_q.*", NULL};
+static const char *const plain_keys[] = {"eps", "qk_norm", NULL};
+
+const struct nwi_architecture nwi_arch_wan_transformer_3d = {
+    .klass = "WanTransformer3DModel",
+    .library = "diffusers",
+    .build = build,
+    .derive = nwi_wan_dit_derive,
+    .keep_fp32 = keep_fp32,
+    .harmless = harmless,
+    .plain_keys = plain_keys,
+};
