@@ -4,9 +4,14 @@ import importlib
 import re
 
 LIBRARIES = ("diffusers", "transformers")
+# Classes that their library does not export.
+ELSEWHERE = {"PaellaVQModel": ("diffusers", "diffusers.pipelines.deprecated.wuerstchen")}
 
 
 def find_class(name):
+    if name in ELSEWHERE:
+        library, module = ELSEWHERE[name]
+        return library, getattr(importlib.import_module(module), name)
     for library in LIBRARIES:
         found = getattr(importlib.import_module(library), name, None)
         if found is not None:
