@@ -163,6 +163,37 @@ int64_t nwi_vae_ratio(int64_t value, int64_t base)
     return base > 0 && value > 0 && value % base == 0 ? value / base : -1;
 }
 
+void nwi_vae_derive_json(struct nwi_config *c, const char *key, const char *text)
+{
+    struct nwi_json_value *value = NULL;
+    int code = nwi_json_parse(text, strlen(text), 0, NW_E_BAD_CONFIG, c->arena, &value,
+                              c->err);
+    if (code != NW_OK) {
+        c->code = c->code == NW_OK ? code : c->code;
+        return;
+    }
+    value->key = key;
+    value->key_size = strlen(key);
+    value->next = c->derived;
+    c->derived = value;
+}
+
+void nwi_vae_derive_bools(struct nwi_config *c, const char *key, const bool *values,
+                          size_t n)
+{
+    char text[8 * (NWI_CONFIG_LIST + 2)] = "[";
+    size_t size = 1;
+    for (size_t i = 0; i < n && i < NWI_CONFIG_LIST + 1; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size, "%s%s", i ? "," : "",
+                                 values[i] ? "true" : "false");
+    text[size] = ']';
+    const char *copy = nwi_arena_copy(c->arena, text, size + 1);
+    if (copy)
+        nwi_vae_derive_json(c, key, copy);
+    else if (c->code == NW_OK)
+        c->code = nwi_fail_nomem(c->err, size);
+}
+
 static int64_t power_of(int64_t value, int power)
 {
     int64_t out = 1;

@@ -53,6 +53,12 @@ size_t nwi_vae_levels(const struct nwi_header *h, const char *prefix);
 /* values[i] / base if that is whole and above 0, else -1. */
 int64_t nwi_vae_ratio(int64_t value, int64_t base);
 
+/* nwi_config_derive for what has no call of its own: any value as JSON text that outlives
+ * the config (lists of lists), and a list of truth values. */
+void nwi_vae_derive_json(struct nwi_config *c, const char *key, const char *text);
+void nwi_vae_derive_bools(struct nwi_config *c, const char *key, const bool *values,
+                          size_t n);
+
 /* Patches of `power` dimensions: `in` and `out` are channels times patch size ^ power.
  * Takes 3 channels where that fits, else a patch of 1. */
 void nwi_vae_derive_patch(struct nwi_config *c, const char *key, int power, int64_t in,

@@ -270,7 +270,7 @@ static void derive_levels(struct nwi_config *c, const struct nwi_header *h)
     for (size_t i = 0; i < n; i++)
         same = same && has_time_up(h, i) == time[n - 1 - i];
     if (same)
-        nwi_config_derive_bools(c, "temperal_downsample", time, n);
+        nwi_vae_derive_bools(c, "temperal_downsample", time, n);
 }
 
 void nwi_wan_derive(struct nwi_config *c, const struct nwi_header *h)

@@ -131,11 +131,6 @@ void nwi_config_derive_ints(struct nwi_config *config, const char *key,
                             const int64_t *values, size_t n);
 void nwi_config_derive_texts(struct nwi_config *config, const char *key,
                              const char *const *values, size_t n);
-void nwi_config_derive_bools(struct nwi_config *config, const char *key,
-                             const bool *values, size_t n);
-/* Any value, as JSON text: lists of lists. The text must outlive the config. */
-void nwi_config_derive_json(struct nwi_config *config, const char *key,
-                            const char *text);
 
 /* ---- afterwards ---- */
 

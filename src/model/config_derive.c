@@ -113,30 +113,6 @@ void nwi_config_derive_texts(struct nwi_config *config, const char *key,
         set_text(&items[i], values[i]);
 }
 
-void nwi_config_derive_bools(struct nwi_config *config, const char *key,
-                             const bool *values, size_t n)
-{
-    struct nwi_json_value *items = add_list(config, key, NWI_JSON_IS_BOOL, n);
-    for (size_t i = 0; items && i < n; i++)
-        items[i].boolean = values[i];
-}
-
-void nwi_config_derive_json(struct nwi_config *config, const char *key,
-                            const char *text)
-{
-    struct nwi_json_value *value = NULL;
-    int code = nwi_json_parse(text, strlen(text), 0, NW_E_BAD_CONFIG, config->arena,
-                              &value, config->err);
-    if (code != NW_OK) {
-        config->code = config->code == NW_OK ? code : config->code;
-        return;
-    }
-    value->key = key;
-    value->key_size = strlen(key);
-    value->next = config->derived;
-    config->derived = value;
-}
-
 /* ---- afterwards ---- */
 
 static bool is_asked(const struct nwi_config *config, const char *key)

@@ -185,7 +185,7 @@ static void derive_blocks(struct nwi_config *c, const struct nwi_header *h, size
         attention[i] = nwi_vae_has(h, "%s.attentions.0.to_q.weight", name);
     }
     nwi_config_derive_ints(c, "layers_per_block", layers, n + 2);
-    nwi_config_derive_bools(c, "add_attention_block", attention, n + 2);
+    nwi_vae_derive_bools(c, "add_attention_block", attention, n + 2);
 }
 
 static void derive_encoder(struct nwi_config *c, const struct nwi_header *h)
