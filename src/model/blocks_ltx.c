@@ -88,8 +88,8 @@ static void up_block(struct nwi_module *m, const struct nwi_ltx_half *half, size
             nwi_ltx_resnet(m, shape);
         }
     if (back(&half->scaling, i)) {
-        const char *kind = half->second ? half->resample.at[half->resample.n - 1 - i]
-                                        : "spatiotemporal";
+        /* The one list that the class does not turn round. */
+        const char *kind = half->second ? half->resample.at[i] : "spatiotemporal";
         int64_t factor = back(&half->factor, i);
         int64_t volume = nwi_ltx_volume(kind);
         if (volume == 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The video VAE of LTX-Video and LTX-2 (diffusers 0.42.1,
  * models/autoencoders/autoencoder_kl_ltx.py, autoencoder_kl_ltx2.py): what the two classes
- * share. Lists of a config run from the image to the latents. */
+ * share. Lists of a config run from the image to the latents (upsample_type: from the
+ * latents). */
 #ifndef NWI_BLOCKS_LTX_H
 #define NWI_BLOCKS_LTX_H
 

@@ -110,8 +110,8 @@ static int64_t read_up(const struct nwi_header *h, size_t i, size_t at, int64_t 
         nwi_vae_has(h, "decoder.up_blocks.%zu.resnets.0.per_channel_scale1", i) ||
         nwi_vae_has(h, "decoder.up_blocks.%zu.conv_in.per_channel_scale1", i);
     told->scaling[at] = made > 0;
-    told->kinds[at] = made > 0 ? kind_of(nwi_vae_ratio(made, out)) : "spatiotemporal";
-    return told->kinds[at] ? out : -1;
+    told->kinds[i] = made > 0 ? kind_of(nwi_vae_ratio(made, out)) : "spatiotemporal";
+    return told->kinds[i] ? out : -1;
 }
 
 static void derive_decoder(struct nwi_config *c, const struct nwi_header *h,
