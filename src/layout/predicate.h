@@ -10,6 +10,8 @@
  *     A|B|C             any of these
  *     !A                not that (the whole alternative list after it)
  *
+ * A comparison of what is not there is false; a list that is not there has 0 modules.
+ *
  * and numbers that a rule's variables are made of:
  *
  *     NAME[d]           a dimension
@@ -17,7 +19,7 @@
  *     <PATTERN          the smallest {i} for which a name matches the pattern
  *     N                 that number
  *
- * each with an optional +N or -N behind it. */
+ * each with an optional +N or -N behind it; never negative, and no list without modules. */
 #ifndef NWI_PREDICATE_H
 #define NWI_PREDICATE_H
 
@@ -39,5 +41,7 @@ bool nwi_predicate_valid(const char *text);
 
 /* False if what it asks for is not there. */
 bool nwi_quantity(const char *text, const struct nwi_header *header, int64_t *out);
+/* `scratch` is for patterns. */
+bool nwi_quantity_valid(const char *text, struct nwi_arena *scratch);
 
 #endif

@@ -131,6 +131,7 @@ struct nwi_mapping_of {
     size_t n_outputs;
     uint8_t *fates;       /* [input->n], enum nwi_fate */
     const char **reasons; /* [input->n], of what was dropped; else NULL */
+    uint64_t steps;       /* what matching cost: tokens tried */
 };
 
 /* Applies rules to every row of `input`. `rules` NULL: every name is its own. To original,
