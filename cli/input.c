@@ -61,12 +61,29 @@ static struct nw_load_options load_options(const struct cli *cli)
     load.threads = o->threads;
     load.scratch_bytes = o->scratch;
     load.budget_bytes = o->budget;
+    load.layout = o->layout;
+    load.klass = o->klass;
+    load.config = o->config;
+    load.ignore = o->ignore.items;
+    load.n_ignore = o->ignore.n;
+    load.hints = o->hints.items;
+    load.n_hints = o->hints.n;
+    load.missing = o->missing;
+    load.unexpected = o->unexpected;
     if (o->strict_cast)
         load.flags |= NW_LOAD_STRICT_CAST;
     if (o->prefault)
         load.flags |= NW_LOAD_PREFAULT;
     if (o->digest)
         load.flags |= NW_LOAD_DIGEST;
+    if (o->flat)
+        load.flags |= NW_LOAD_FLAT;
+    if (o->ema)
+        load.flags |= NW_LOAD_EMA;
+    if (o->ignore_mismatched_sizes)
+        load.flags |= NW_LOAD_IGNORE_MISMATCHED;
+    if (o->no_keep_fp32)
+        load.flags |= NW_LOAD_NO_KEEP_FP32;
     if (o->command == CLI_CONVERT)
         load.flags |= NW_LOAD_TO_FILE;
     if (o->command == CLI_DIFF)
@@ -91,19 +108,15 @@ static int add_plan(struct cli_input *input, const char *name,
     return NW_OK;
 }
 
-/* One plan a component. A component in which `only` matches nothing is left out, as
- * long as it matches somewhere. */
-static int add_plans(struct cli_input *input, struct nw_load_options *options, size_t n,
-                     struct nw_error *err)
+/* One plan a name. A component in which `only` matches nothing is left out, as long as
+ * it matches somewhere. */
+static int add_plans(struct cli_input *input, struct nw_load_options *options,
+                     const char *const *names, size_t n, struct nw_error *err)
 {
     bool choosy = options->n_only > 0 && n > 1;
     for (size_t i = 0; i < n; i++) {
-        struct nw_component component;
-        int code = nw_checkpoint_component(input->ckpt, i, &component);
-        if (n > 1)
-            options->component = component.name;
-        if (code == NW_OK)
-            code = add_plan(input, component.name, options, err);
+        options->component = names[i];
+        int code = add_plan(input, names[i], options, err);
         if (code == NW_E_NOT_FOUND && choosy)
             continue;
         if (code != NW_OK)
@@ -137,28 +150,79 @@ static int check_total(const struct cli *cli, struct cli_input *input,
     return NW_OK;
 }
 
+/* Every component of a pipeline folder. */
+static size_t list_components(struct cli_input *input, const char **names)
+{
+    size_t n = nw_checkpoint_component_count(input->ckpt);
+    for (size_t i = 0; i < n; i++) {
+        struct nw_component component = {.name = ""};
+        (void)nw_checkpoint_component(input->ckpt, i, &component);
+        names[i] = component.name;
+    }
+    return n;
+}
+
+/* Every model that an all-in-one file holds, where another layout is asked for. */
+static size_t list_parts(struct cli_input *input, const char **names)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < nw_detection_count(input->detection); i++) {
+        struct nw_detected part;
+        if (nw_detection_get(input->detection, i, &part) == NW_OK &&
+            part.state != NW_STATE_ABSENT && part.klass != NULL)
+            names[n++] = part.name;
+    }
+    return n;
+}
+
+/* True if the names of the file's parts are to change, and none of them is picked. */
+static bool wants_parts(const struct cli *cli, const struct nw_load_options *options)
+{
+    return options->layout >= NW_LAYOUT_DIFFUSERS && options->component == NULL &&
+           options->klass == NULL && !cli->options.flat;
+}
+
+static int plan_names(const struct cli *cli, struct cli_input *out, const char **names,
+                      struct nw_error *err)
+{
+    struct nw_load_options options = load_options(cli);
+    size_t n = nw_checkpoint_component_count(out->ckpt);
+    options.component = cli->options.component;
+    if (options.component == NULL && n > 1)
+        n = list_components(out, names);
+    else
+        n = wants_parts(cli, &options) ? list_parts(out, names) : 0;
+    if (n > 1) {
+        int code = add_plans(out, &options, names, n, err);
+        return code == NW_OK ? check_total(cli, out, err) : code;
+    }
+    struct nw_component only = {.name = ""};
+    (void)nw_checkpoint_component(out->ckpt, 0, &only);
+    return add_plan(out, options.component ? options.component : only.name, &options,
+                    err);
+}
+
 int cli_input_plan(const struct cli *cli, const char *path, struct cli_input *out,
                    struct nw_error *err)
 {
-    struct nw_load_options options = load_options(cli);
     *out = (struct cli_input){.path = path};
     int code = cli_open(cli, path, &out->ckpt, err);
+    if (code == NW_OK)
+        code = nw_detect(out->ckpt, cli->options.hints.items, cli->options.hints.n,
+                         &out->detection, err);
     if (code != NW_OK)
         return code;
-    size_t n = nw_checkpoint_component_count(out->ckpt);
-    n = cli->options.component != NULL || n == 0 ? 1 : n;
-    out->plans = calloc(n, sizeof(struct nw_plan *));
-    out->names = calloc(n, sizeof *out->names);
-    if (out->plans == NULL || out->names == NULL)
-        return cli_error(err, NW_E_NOMEM, "out of memory");
-    if (n > 1)
-        return (code = add_plans(out, &options, n, err)) != NW_OK
-                   ? code
-                   : check_total(cli, out, err);
-    struct nw_component only = {.name = ""};
-    (void)nw_checkpoint_component(out->ckpt, 0, &only);
-    options.component = cli->options.component;
-    return add_plan(out, only.name, &options, err);
+    size_t room = nw_checkpoint_component_count(out->ckpt) +
+                  nw_detection_count(out->detection) + 1;
+    const char **names = calloc(room, sizeof *names);
+    out->plans = calloc(room, sizeof(struct nw_plan *));
+    out->names = calloc(room, sizeof *out->names);
+    if (names == NULL || out->plans == NULL || out->names == NULL)
+        code = cli_error(err, NW_E_NOMEM, "out of memory");
+    else
+        code = plan_names(cli, out, names, err);
+    free(names);
+    return code;
 }
 
 void cli_input_release(struct cli_input *input)
@@ -167,6 +231,7 @@ void cli_input_release(struct cli_input *input)
         nw_plan_free(input->plans[i]);
     free(input->plans);
     free(input->names);
+    nw_detection_free(input->detection);
     nw_checkpoint_free(input->ckpt);
     *input = (struct cli_input){0};
 }

@@ -14,8 +14,9 @@
 struct cli_input {
     const char *path; /* borrowed */
     struct nw_checkpoint *ckpt;
-    struct nw_plan **plans; /* [n_plans] */
-    const char **names;     /* [n_plans], of the components; borrowed from ckpt */
+    struct nw_detection *detection; /* what it is made of */
+    struct nw_plan **plans;         /* [n_plans] */
+    const char **names;             /* [n_plans], of the components; borrowed */
     size_t n_plans;
     bool refused; /* the plans are complete, but may not be run; see `failure` */
     struct nw_error failure; /* why */

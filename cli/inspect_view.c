@@ -50,28 +50,74 @@ static void add_types(const struct cli *cli, const struct nw_checkpoint *ckpt,
     cli_add_table(cli, out, &table);
 }
 
+/* "present", "no encoder", "absent". */
+static void add_state(struct cli_table *table, const struct nw_detection *detection,
+                      size_t i, const struct nw_detected *part)
+{
+    struct cli_text state = {0};
+    const char *absent = NULL;
+    if (part->state == NW_STATE_PRESENT)
+        cli_text_puts(&state, "present");
+    else if (part->state == NW_STATE_ABSENT)
+        cli_text_puts(&state, "absent");
+    for (size_t k = 0; (absent = nw_detection_absent(detection, i, k)) != NULL; k++)
+        cli_text_printf(&state, "%sno %s", k == 0 ? "" : ", ", absent);
+    cli_table_text(table, state.data, state.used);
+    cli_text_release(&state);
+}
+
+static void add_part(struct cli_table *table, const struct nw_detection *detection,
+                     size_t i)
+{
+    struct nw_detected part;
+    struct cli_text family = {0};
+    if (nw_detection_get(detection, i, &part) != NW_OK)
+        return;
+    cli_text_printf(&family, "%s%s%s", or_dash(part.family), part.variant ? " " : "",
+                    part.variant ? part.variant : "");
+    cli_table_puts(table, or_dash(part.name));
+    cli_table_puts(table, or_dash(part.klass));
+    cli_table_text(table, family.data, family.used);
+    cli_table_puts(table, or_dash(part.layout));
+    add_state(table, detection, i, &part);
+    cli_table_number(table, part.n_tensors);
+    cli_table_bytes(table, part.nbytes);
+    cli_text_release(&family);
+}
+
+/* Of an unrecognised file: what is near. */
+static void add_nearest(const struct cli *cli, const struct nw_detection *detection,
+                        struct cli_text *out)
+{
+    struct nw_detected part;
+    for (size_t i = 0; nw_detection_get(detection, i, &part) == NW_OK; i++) {
+        struct cli_text value = {0};
+        if (part.why_not == NULL || strcmp(part.name, "other") == 0)
+            continue;
+        cli_text_printf(&value, "%s: %s", or_dash(part.name), part.why_not);
+        cli_field(cli, out, "not known", &value);
+    }
+}
+
 static void add_components(const struct cli *cli, const struct nw_checkpoint *ckpt,
                            struct cli_text *out)
 {
-    static const char *const words[] = {"name", "class", "library", "tensors", "bytes"};
-    size_t n = nw_checkpoint_component_count(ckpt);
-    struct nw_component c;
+    static const char *const words[] = {"name",  "class",   "family", "layout",
+                                        "state", "tensors", "bytes"};
+    struct nw_detection *detection = NULL;
     struct cli_table table;
-    if (n == 0 || (n == 1 && (nw_checkpoint_component(ckpt, 0, &c) != NW_OK ||
-                              (c.name[0] == '\0' && c.klass == NULL))))
+    if (nw_detect(ckpt, NULL, 0, &detection, NULL) != NW_OK)
         return;
-    head(&table, "LLlrr", words, 5);
-    for (size_t i = 0; i < n; i++) {
-        if (nw_checkpoint_component(ckpt, i, &c) != NW_OK)
-            continue;
-        cli_table_puts(&table, or_dash(c.name));
-        cli_table_puts(&table, or_dash(c.klass));
-        cli_table_puts(&table, or_dash(c.library));
-        cli_table_number(&table, c.n_tensors);
-        cli_table_bytes(&table, c.nbytes);
+    size_t n = nw_detection_count(detection);
+    if (n > 0) {
+        head(&table, "LLLllrr", words, sizeof words / sizeof *words);
+        for (size_t i = 0; i < n; i++)
+            add_part(&table, detection, i);
+        cli_title(cli, out, "Components");
+        cli_add_table(cli, out, &table);
+        add_nearest(cli, detection, out);
     }
-    cli_title(cli, out, "Components");
-    cli_add_table(cli, out, &table);
+    nw_detection_free(detection);
 }
 
 static void add_quantisation(const struct cli *cli, const struct nw_checkpoint *ckpt,

@@ -439,7 +439,8 @@ void cli_options_release(struct cli_options *options)
     cli_list_release(&options->dtype_rules);
     cli_list_release(&options->keep_fp32);
     cli_list_release(&options->metadata);
-    cli_list_release(&options->unused_list);
+    cli_list_release(&options->hints);
+    cli_list_release(&options->with);
     cli_copy_release(options->copies);
     *options = (struct cli_options){.command = CLI_NO_COMMAND};
 }
@@ -448,10 +449,7 @@ int cli_options_check(const struct cli_options *options, struct nw_error *err)
 {
     const char *name = options->later != NULL ? options->later->name : NULL;
     const char *value = "";
-    if (name == NULL && options->layout != 0) {
-        name = "layout";
-        value = options->layout == 1 ? " diffusers" : " original";
-    } else if (name == NULL && options->format != 0) {
+    if (name == NULL && options->format != 0) {
         name = "format";
         value = " gguf";
     } else if (name == NULL && options->device_map != NULL &&
@@ -461,8 +459,6 @@ int cli_options_check(const struct cli_options *options, struct nw_error *err)
     }
     if (name == NULL)
         return NW_OK;
-    return cli_error(err, NW_E_UNSUPPORTED,
-                     "--%s%s: this version loads flat on the CPU and "
-                     "does not know it yet",
+    return cli_error(err, NW_E_UNSUPPORTED, "--%s%s: this version does not know it yet",
                      name, value);
 }

@@ -101,9 +101,12 @@ struct cli_options {
     struct cli_list dtype_rules;
     struct cli_list keep_fp32;
     struct cli_list metadata;
-    struct cli_list unused_list; /* arguments of options that come later */
+    struct cli_list hints;
+    struct cli_list with;
 
-    const char *unused_text; /* the same */
+    const char *unused_text; /* arguments of options that come later */
+    const char *klass;
+    const char *config;
     const char *completions;
     const char *component;
     const char *subfolder;
@@ -125,9 +128,9 @@ struct cli_options {
     uint32_t use_safetensors; /* enum nw_choice */
     uint32_t tolerate;        /* enum nw_tolerate_flag */
     uint32_t pickle;          /* inert refuse */
-    uint32_t layout;          /* stored diffusers original */
-    uint32_t missing;         /* error init zero allow */
-    uint32_t unexpected;      /* warn error ignore */
+    uint32_t layout;          /* enum nw_layout */
+    uint32_t missing;         /* enum nw_missing */
+    uint32_t unexpected;      /* enum nw_unexpected */
     int32_t dtype;            /* enum nw_dtype */
     uint32_t fp8_overflow;    /* enum nw_fp8_overflow */
     uint32_t dequantise;      /* enum nw_choice */
@@ -149,6 +152,7 @@ struct cli_options {
     bool map;
     bool follow_links;
     bool flat;
+    bool ema;
     bool ignore_mismatched_sizes;
     bool no_keep_fp32;
     bool strict_cast;

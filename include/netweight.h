@@ -217,7 +217,8 @@ struct nw_open_options {
     uint32_t use_safetensors; /* enum nw_choice: AUTO prefers them, NO wants .bin */
     uint32_t cpu_mask;        /* kernels allowed, for tests: 0 = all the CPU has, else the
                                    bits of enum nw_cpu_level that may be used */
-    const char *component;    /* of a pipeline folder: only this one is opened */
+    const char *component;    /* of a pipeline folder: only this one is opened; elsewhere
+                                 without effect (plans find it in an all-in-one file) */
     const char *subfolder;    /* below the path */
     const char *variant;      /* "fp16", "ema" ... */
     const char *revision;     /* of a hub cache entry; NULL = "main" */
@@ -395,6 +396,59 @@ NW_API NW_CHECK int nw_error_json(const struct nw_error *failure,
                                   const struct nw_checkpoint *ckpt, nw_write_fn *write,
                                   void *ctx);
 
+/* ---- what it is -------------------------------------------------------------------- */
+
+struct nw_detection; /* what a checkpoint is made of */
+
+enum nw_state {
+    NW_STATE_PRESENT = 0,
+    NW_STATE_PARTIAL, /* a part of it is not there: nw_detected_absent */
+    NW_STATE_ABSENT   /* a file of this kind has one, this file has not */
+};
+
+/* One part: of an all-in-one file (its denoiser, its VAE ...), or a component of a folder. */
+struct nw_detected {
+    const char *name;            /* "unet", "vae" ...; "other": belongs to no part */
+    const char *klass;           /* "UNet2DConditionModel"; NULL if not known */
+    const char *family;          /* "sdxl"; NULL if not recognised */
+    const char *variant;         /* "inpainting"; NULL if it cannot be told */
+    const char *layout;          /* "original", "diffusers"; NULL if not recognised */
+    const char *prefix;          /* that its names have in the file; "" if none */
+    const char *prediction_type; /* "epsilon", "v_prediction"; NULL if not known */
+    const char *why_not;         /* not recognised: the nearest families; else NULL */
+    const char *probed;          /* tensor whose values decided; NULL: names and shapes did */
+    uint32_t state;              /* enum nw_state */
+    uint32_t component;          /* index for nw_checkpoint_component */
+    uint64_t n_tensors;
+    uint64_t nbytes;
+};
+
+/* Recognises every part from names and shapes (one tensor may be read where values decide).
+ * `hints`: "KEY=VALUE", may be NULL. NW_E_NOMEM, NW_E_IO. */
+NW_API NW_CHECK int nw_detect(const struct nw_checkpoint *ckpt, const char *const *hints,
+                              size_t n_hints, struct nw_detection **out,
+                              struct nw_error *err);
+NW_API void nw_detection_free(struct nw_detection *detection);
+NW_API size_t nw_detection_count(const struct nw_detection *detection);
+NW_API int nw_detection_get(const struct nw_detection *detection, size_t i,
+                            struct nw_detected *out);
+/* The k-th thing that part i lacks ("encoder"); NULL past the end. */
+NW_API const char *nw_detection_absent(const struct nw_detection *detection, size_t i,
+                                       size_t k);
+
+/* A row of what can be recognised. */
+struct nw_family {
+    const char *name;      /* "sdxl" */
+    const char *title;     /* "Stable Diffusion XL" */
+    const char *component; /* "unet" */
+    const char *klass;     /* NULL: recognised only */
+    int converts;          /* 1: between original and diffusers names, both ways */
+};
+/* The i-th; returns 0 past the end, else 1. Static. */
+NW_API int nw_family(size_t i, struct nw_family *out);
+/* The k-th variant of family i; NULL past the end. Static. */
+NW_API const char *nw_family_variant(size_t i, size_t k);
+
 /* ---- what is wanted ----------------------------------------------------------------- */
 
 enum nw_wanted_kind {
@@ -426,6 +480,7 @@ struct nw_wanted_tensor {
 };
 
 struct nw_model; /* a skeleton: every tensor wanted; immutable, may be shared by threads */
+struct nw_rules; /* a caller's renaming rules */
 
 /* Builds the skeleton that a config.json describes, for every class of nw_class. `klass`
  * overrides what the config names; NULL: _class_name, or architectures[0], or model_type
@@ -500,7 +555,36 @@ enum nw_load_flag {
     NW_LOAD_PREFAULT = 1 << 1,    /* touch every page of mapped tensors before returning */
     NW_LOAD_DIGEST = 1 << 2,      /* CRC-32 (zlib's) of every result tensor */
     NW_LOAD_TO_FILE = 1 << 3,     /* cost and budget are those of nw_plans_write ... */
-    NW_LOAD_TO_SINK = 1 << 4      /* ... or of nw_plans_deliver, instead of nw_plans_run */
+    NW_LOAD_TO_SINK = 1 << 4,     /* ... or of nw_plans_deliver, instead of nw_plans_run */
+    NW_LOAD_FLAT = 1 << 5,        /* no model: what the file holds, under its own names */
+    NW_LOAD_EMA = 1 << 6,         /* the averaged weights of a training checkpoint */
+    NW_LOAD_IGNORE_MISMATCHED = 1 << 7, /* a tensor of another shape counts as missing */
+    NW_LOAD_NO_KEEP_FP32 = 1 << 8       /* the class's own list does not count */
+};
+
+/* Names on the way out. */
+enum nw_layout {
+    NW_LAYOUT_AUTO = 0,  /* diffusers' if a class, component, config or model is asked for, else
+                            as stored */
+    NW_LAYOUT_STORED,    /* as they are in the file */
+    NW_LAYOUT_DIFFUSERS, /* of the class */
+    NW_LAYOUT_ORIGINAL   /* of the family's own publisher */
+};
+
+/* What becomes of wanted tensors that the files lack (and, under
+ * NW_LOAD_IGNORE_MISMATCHED, of those that have another shape). */
+enum nw_missing {
+    NW_MISSING_ERROR = 0, /* NW_E_MISSING; mismatched ones are left out if they are ignored */
+    NW_MISSING_INIT,      /* the skeleton's own fill; NW_E_ARG where it has none */
+    NW_MISSING_ZERO,      /* zeros */
+    NW_MISSING_ALLOW      /* left out */
+};
+
+/* What becomes of stored tensors that nobody wants. */
+enum nw_unexpected {
+    NW_UNEXPECTED_WARN = 0, /* listed in the report */
+    NW_UNEXPECTED_ERROR,    /* NW_E_UNEXPECTED */
+    NW_UNEXPECTED_IGNORE    /* counted as harmless */
 };
 
 #define NW_THREADS_NONE UINT32_MAX
@@ -530,7 +614,20 @@ struct nw_load_options {
     uint64_t scratch_bytes; /* 0 = 64 MiB; at least 1 MiB */
     uint64_t budget_bytes;  /* 0 = none; NW_BUDGET_AUTO = what is available */
     uint32_t flags;         /* enum nw_load_flag */
-    uint32_t reserved;
+    uint32_t layout;        /* enum nw_layout */
+    const char *klass;      /* the class wanted ("FluxTransformer2DModel"); NULL: as found */
+    const char *config;     /* path of its config.json, of a folder that holds one (a model's,
+                               or a pipeline's with the component's subfolder), or of an
+                               original yaml; NULL: the one beside the weights, else the
+                               family's own with what the shapes tell */
+    struct nw_model *model; /* the skeleton itself, instead of class and config; NULL: none */
+    struct nw_rules *rules; /* the caller's, instead of the family's; NULL: none */
+    const char *const *ignore; /* globs of wanted names that may be missing */
+    size_t n_ignore;
+    const char *const *hints; /* "KEY=VALUE": what a file cannot tell */
+    size_t n_hints;
+    uint32_t missing;    /* enum nw_missing */
+    uint32_t unexpected; /* enum nw_unexpected */
 };
 
 struct nw_plan; /* immutable once created; keeps its checkpoint alive */
@@ -598,6 +695,7 @@ struct nw_report {
     uint64_t harmless;
     uint64_t kept_fp32;
     uint64_t unaligned; /* same-dtype tensors copied because they lie unaligned in the file */
+    uint64_t initialised; /* of missing and mismatched: filled by a rule */
 };
 
 NW_API size_t nw_plan_target_count(const struct nw_plan *plan);

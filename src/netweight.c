@@ -4,6 +4,7 @@
 
 #include "base/options.h"
 #include "base/system.h"
+#include "layout/detection.h"
 #include "model/model.h"
 #include "run/result.h"
 
@@ -141,6 +142,21 @@ int nw_open_input(const struct nw_input *input, const char *name,
         code = nwi_open_file(file, &full, memory, out, err);
     nwi_memory_release(memory);
     return code;
+}
+
+/* ---- what it is ---- */
+
+int nw_detect(const struct nw_checkpoint *ckpt, const char *const *hints,
+              size_t n_hints, struct nw_detection **out, struct nw_error *err)
+{
+    const struct nwi_hints given = {hints, n_hints};
+    nwi_error_clear(err);
+    NWI_TRY(need(out, "out", err));
+    *out = NULL;
+    NWI_TRY(need(ckpt, "ckpt", err));
+    if (n_hints)
+        NWI_TRY(need((const void *)hints, "hints", err));
+    return nwi_detection_new(ckpt, &given, out, err);
 }
 
 /* ---- what is wanted ---- */

@@ -55,6 +55,8 @@ struct nwi_family {
     bool same_names;   /* original and diffusers names are the same: `rules` NULL */
 
     const struct nwi_rules *rules; /* NULL: there is no original layout to convert */
+    const struct nwi_rules *deprecated; /* older spellings of the class's own names (the
+                                           original side) and today's; NULL: none */
     const struct nwi_signature *original;  /* any of these; ends in {NULL} */
     const struct nwi_signature *diffusers; /* any of these; ends in {NULL} */
     const struct nwi_variant *variants;    /* ends in a row without name; NULL: none */

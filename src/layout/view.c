@@ -52,12 +52,18 @@ uint64_t nwi_row_size(const uint64_t *dims, uint32_t rank)
     return n;
 }
 
+void nwi_fill_strides(const uint64_t *dims, uint32_t rank, uint64_t *strides)
+{
+    uint64_t stride = 1;
+    for (uint32_t i = rank; i-- > 0; stride *= dims[i])
+        strides[i] = stride;
+}
+
 uint64_t *nwi_dense_strides(struct nwi_arena *arena, const struct nwi_shape *shape)
 {
     uint64_t *strides = nwi_arena_array(arena, shape->rank, sizeof *strides);
-    uint64_t stride = 1;
-    for (uint32_t i = shape->rank; strides && i-- > 0; stride *= shape->dims[i])
-        strides[i] = stride;
+    if (strides)
+        nwi_fill_strides(shape->dims, shape->rank, strides);
     return strides;
 }
 

@@ -25,6 +25,10 @@ void nwi_shape_unsqueeze(struct nwi_shape *shape, uint8_t rank);
 /* Elements of one row of dimension 0. */
 uint64_t nwi_row_size(const uint64_t *dims, uint32_t rank);
 
+/* Dense, row-major strides of `rank` dimensions. Where one is 0 products may wrap: no
+ * element uses them. */
+void nwi_fill_strides(const uint64_t *dims, uint32_t rank, uint64_t *strides);
+
 /* Dense row-major strides for `shape`. NULL: refused. */
 uint64_t *nwi_dense_strides(struct nwi_arena *arena, const struct nwi_shape *shape);
 

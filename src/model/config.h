@@ -6,8 +6,8 @@
  * Errors stick: after the first one every question answers with its default, so that an
  * architecture reads its config without checks in between, and whoever made the config
  * looks at it once at the end. One thread at a time. */
-#ifndef NWI_CONFIG_H
-#define NWI_CONFIG_H
+#ifndef NWI_MODEL_CONFIG_H
+#define NWI_MODEL_CONFIG_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -153,6 +153,11 @@ void nwi_plans_cost(const struct nw_plan *const *plans, size_t n,
     out->peak_bytes =
         nwi_plans_held_bytes(plans, n) + need->results + out->scratch_bytes;
     out->peak_bytes = nwi_max(out->peak_bytes, nwi_memory_peak(plans[0]->ckpt->memory));
+    /* Making a plan takes more for a moment than the plan. */
+    for (size_t i = 0; i < n; i++)
+        out->peak_bytes =
+            nwi_max(out->peak_bytes, nwi_memory_used(plans[0]->ckpt->memory) +
+                                         nwi_memory_peak(plans[i]->memory));
 }
 
 enum nwi_purpose nwi_plan_purpose(const struct nw_plan *plan)

@@ -19,13 +19,6 @@ struct document {
 
 /* ---- values ---- */
 
-static void write_empty_array(struct nwi_json_writer *w, const char *key)
-{
-    nwi_json_key(w, key);
-    nwi_json_array(w);
-    nwi_json_array_end(w);
-}
-
 static void write_numbers(struct nwi_json_writer *w, const char *key,
                           const uint64_t *items, size_t n)
 {
@@ -54,10 +47,10 @@ static void write_harmless(struct nwi_json_writer *w, const struct nw_plan *plan
 {
     nwi_json_key(w, "harmless");
     nwi_json_array(w);
-    for (size_t i = 0; i < plan->n_harmless; i++) {
+    for (size_t i = 0; i < plan->bindings.n_harmless; i++) {
         nwi_json_object(w);
-        nwi_json_put_str(w, "name", plan->harmless[i].name);
-        nwi_json_put_str(w, "reason", plan->harmless[i].reason);
+        nwi_json_put_str(w, "name", plan->bindings.harmless[i].name);
+        nwi_json_put_str(w, "reason", plan->bindings.harmless[i].reason);
         nwi_json_object_end(w);
     }
     nwi_json_array_end(w);
@@ -75,22 +68,68 @@ static void write_kept_fp32(struct nwi_json_writer *w, const struct nw_plan *pla
     nwi_json_array_end(w);
 }
 
-/* Flat bindings have nothing tied, missing or unexpected: those lists are always empty.
- */
+static void write_names(struct nwi_json_writer *w, const char *key,
+                        const struct nwi_names *names)
+{
+    nwi_json_key(w, key);
+    nwi_json_array(w);
+    for (size_t i = 0; i < names->n; i++)
+        nwi_json_str(w, names->items[i]);
+    nwi_json_array_end(w);
+}
+
+static void write_mismatched(struct nwi_json_writer *w,
+                             const struct nwi_bindings *bindings)
+{
+    nwi_json_key(w, "mismatched");
+    nwi_json_array(w);
+    for (size_t i = 0; i < bindings->n_mismatched; i++) {
+        const struct nwi_mismatch *row = &bindings->mismatched[i];
+        nwi_json_object(w);
+        nwi_json_put_str(w, "name", row->name);
+        write_numbers(w, "stored", row->stored, row->stored_rank);
+        write_numbers(w, "wanted", row->wanted, row->wanted_rank);
+        nwi_json_object_end(w);
+    }
+    nwi_json_array_end(w);
+}
+
+/* What the config says that the class does not know, or the file says otherwise. */
+static void write_notes(struct nwi_json_writer *w, const struct nwi_bindings *bindings)
+{
+    if (bindings->n_notes == 0)
+        return;
+    nwi_json_key(w, "config");
+    nwi_json_array(w);
+    for (size_t i = 0; i < bindings->n_notes; i++) {
+        const struct nwi_config_note *note = &bindings->notes[i];
+        nwi_json_object(w);
+        nwi_json_put_str(w, "key", note->key);
+        nwi_json_put_str(w, "what", note->given ? "contradicts the file" : "unknown");
+        nwi_json_put_str(w, "config", note->given);
+        nwi_json_put_str(w, "file", note->derived);
+        nwi_json_object_end(w);
+    }
+    nwi_json_array_end(w);
+}
+
 static void write_report(struct nwi_json_writer *w, const struct nw_plan *plan)
 {
-    static const char *const empty[] = {"tied", "by_rule", "missing", "mismatched",
-                                        "unexpected"};
+    const struct nwi_bindings *bindings = &plan->bindings;
     nwi_json_key(w, "report");
     nwi_json_object(w);
     nwi_json_put_uint(w, "wanted", plan->report.wanted);
     nwi_json_put_uint(w, "loaded", plan->report.loaded);
-    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++)
-        write_empty_array(w, empty[i]);
+    write_names(w, "tied", &bindings->tied);
+    write_names(w, "by_rule", &bindings->by_rule);
+    write_names(w, "missing", &bindings->missing);
+    write_mismatched(w, bindings);
+    write_names(w, "unexpected", &bindings->unexpected);
     write_harmless(w, plan);
     write_kept_fp32(w, plan);
-    write_empty_array(w, "initialised");
+    write_names(w, "initialised", &bindings->initialised);
     nwi_json_put_uint(w, "unaligned", plan->report.unaligned);
+    write_notes(w, bindings);
     nwi_json_object_end(w);
 }
 
@@ -193,13 +232,12 @@ static void write_plan(struct document *document, const struct nw_plan *plan,
                        size_t first)
 {
     struct nwi_json_writer *w = &document->json;
-    const struct nw_component *component =
-        &plan->ckpt->components[plan->component].info;
-    nwi_json_put_str(w, "component", component->name);
-    nwi_json_put_str(w, "class", component->klass);
-    nwi_json_put_str(w, "family", NULL);
-    nwi_json_put_str(w, "variant", NULL);
-    nwi_json_put_str(w, "layout", "stored");
+    const struct nwi_bindings *bindings = &plan->bindings;
+    nwi_json_put_str(w, "component", bindings->component);
+    nwi_json_put_str(w, "class", bindings->klass);
+    nwi_json_put_str(w, "family", bindings->family);
+    nwi_json_put_str(w, "variant", bindings->variant);
+    nwi_json_put_str(w, "layout", bindings->layout);
     nwi_json_put_str(w, "dtype", dtype_text(plan->options.dtype));
     write_report(w, plan);
     write_cost(w, &plan->cost, &plan->machine);
@@ -248,8 +286,7 @@ static void write_overflowed(struct document *document)
                 !result.overflow)
                 continue;
             nwi_json_object(w);
-            nwi_json_put_str(w, "component",
-                             plan->ckpt->components[plan->component].info.name);
+            nwi_json_put_str(w, "component", plan->bindings.component);
             write_name(w, &plan->targets[i].info);
             nwi_json_put_uint(w, "overflow", result.overflow);
             nwi_json_put_uint(w, "flushed", result.flushed);

@@ -24,6 +24,9 @@ static int check_options(const struct nw_load_options *options, struct nw_error 
     NWI_TRY(check_choice("dequantise", options->dequantise, NW_CHOICE_NO, err));
     NWI_TRY(check_choice("copy", options->copy, NW_COPY_NEVER, err));
     NWI_TRY(check_choice("backend", options->backend, NW_BACKEND_URING, err));
+    NWI_TRY(check_choice("layout", options->layout, NW_LAYOUT_ORIGINAL, err));
+    NWI_TRY(check_choice("missing", options->missing, NW_MISSING_ALLOW, err));
+    NWI_TRY(check_choice("unexpected", options->unexpected, NW_UNEXPECTED_IGNORE, err));
     if (options->threads != NW_THREADS_NONE && options->threads > 256)
         return nwi_fail(err, NW_E_ARG, "threads is %u, at most 256 are possible",
                         options->threads);
@@ -49,6 +52,11 @@ static void keep_scalars(struct nw_plan *plan, const struct nw_load_options *opt
     plan->options.only = plan->options.drop = plan->options.rename = NULL;
     plan->options.n_dtype_rules = plan->options.n_keep_fp32 = 0;
     plan->options.n_only = plan->options.n_drop = plan->options.n_rename = 0;
+    plan->options.klass = plan->options.config = NULL;
+    plan->options.model = NULL;
+    plan->options.rules = NULL;
+    plan->options.ignore = plan->options.hints = NULL;
+    plan->options.n_ignore = plan->options.n_hints = 0;
 }
 
 static struct nw_plan *new_plan(struct nw_checkpoint *ckpt)
@@ -68,10 +76,20 @@ static struct nw_plan *new_plan(struct nw_checkpoint *ckpt)
     return plan;
 }
 
+/* A name that no component of the folder has may be a part of an all-in-one file: the
+ * binder looks for it there. */
+static int pick_component(struct nw_plan *plan, const struct nw_load_options *options,
+                          struct nw_error *err)
+{
+    bool single = plan->ckpt->n_components == 1;
+    const char *name = single ? NULL : options->component;
+    return nwi_checkpoint_pick(plan->ckpt, name, &plan->component, err);
+}
+
 static int make(struct nw_plan *plan, const struct nw_load_options *options,
                 struct nw_error *err)
 {
-    NWI_TRY(nwi_checkpoint_pick(plan->ckpt, options->component, &plan->component, err));
+    NWI_TRY(pick_component(plan, options, err));
     NWI_TRY(nwi_plan_targets(plan, options, err));
     NWI_TRY(nwi_plan_placement(plan, err));
     NWI_TRY(nwi_plan_steps(plan, err));
@@ -81,6 +99,19 @@ static int make(struct nw_plan *plan, const struct nw_load_options *options,
     if (nwi_system_memory(&plan->machine, NULL) != NW_OK)
         plan->machine.source = NULL;
     return NW_OK;
+}
+
+/* What the bindings' policies refuse; the plan's document can be shown all the same. */
+static int check_bindings(struct nw_plan *plan, struct nw_error *err)
+{
+    const struct nwi_bindings *bindings = &plan->bindings;
+    if (bindings->refused == NW_OK)
+        return NW_OK;
+    plan->refused = bindings->refused;
+    int code = nwi_fail(err, bindings->refused, "%s", bindings->refusal);
+    if (bindings->refused_tensor)
+        code = nwi_error_in_tensor(err, code, bindings->refused_tensor);
+    return code;
 }
 
 static int check_budget(struct nw_plan *plan, struct nw_error *err)
@@ -117,6 +148,7 @@ int nwi_plan_create(struct nw_checkpoint *ckpt, const struct nw_load_options *op
         return code;
     }
     *out = plan;
+    NWI_TRY(check_bindings(plan, err));
     return check_budget(plan, err);
 }
 

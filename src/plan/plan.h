@@ -19,11 +19,15 @@ struct nwi_target {
     struct nwi_cast cast;          /* first == NULL: bytes are copied */
     struct nwi_target_place place; /* in a load to memory */
     uint8_t stored_dtype;
+    uint8_t fill; /* enum nw_fill, for NW_OP_FILL */
+    bool
+        transposed; /* one part, a transposed matrix: its step is the whole of it as stored */
     bool kept_fp32;
     bool unaligned; /* copied only because it lies unaligned in its file */
 };
 
-/* One contiguous extent of a file that becomes one contiguous range of a target. */
+/* One contiguous extent of a file that becomes one contiguous range of a target (of a
+ * transposed one: its elements, wherever they go). */
 struct nwi_step {
     uint64_t offset;     /* in the file */
     uint64_t nbytes;     /* a multiple of the stored element's size */
@@ -59,8 +63,7 @@ struct nw_plan {
     size_t n_steps;
     struct nwi_pool_plan *pools;
     size_t n_pools;
-    struct nwi_left_out *harmless;
-    size_t n_harmless;
+    struct nwi_bindings bindings; /* what it is, and every name's fate; without items */
     struct nw_report report;
     struct nw_cost cost;
     struct nw_system_memory machine; /* when the plan was made; source NULL = unknown */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Turns the views of every target into contiguous extents and sorts them by place in
- * the files. A view is cut where its strides stop being those of a dense tensor. */
+ * the files. A view is cut where its strides stop being those of a dense tensor; a
+ * transposed matrix stays whole, because it would be cut into single elements. */
 #include "plan/plan_parts.h"
 
 #include "base/arith.h"
@@ -10,6 +11,34 @@ static size_t count_extents(const struct nw_part *part)
 {
     uint64_t n = nwi_view_elems(part);
     return n ? (size_t)(n / nwi_view_dense_tail(part).n_elems) : 0;
+}
+
+/* [C, R] elements that the file holds as [R, C], of whole bytes each. */
+static bool is_transposed(const struct nw_plan *plan, const struct nwi_target *target)
+{
+    const struct nw_part *part = target->parts;
+    if (target->info.n_parts != 1 || part->rank != 2)
+        return false;
+    uint64_t columns = part->shape[0];
+    return columns > 1 && part->shape[1] > 1 && part->strides[0] == 1 &&
+           part->strides[1] == columns &&
+           nw_dtype_bits(plan->ckpt->tensors[part->source].dtype) % 8 == 0 &&
+           nw_dtype_bits(target->info.dtype) % 8 == 0;
+}
+
+/* The whole matrix, in the file's order. */
+static size_t add_transposed(struct nw_plan *plan, size_t n, uint32_t target)
+{
+    const struct nw_part *part = plan->targets[target].parts;
+    const struct nwi_stored *stored = &plan->ckpt->tensors[part->source];
+    uint64_t bytes = nw_dtype_bits(stored->dtype) / 8;
+    plan->steps[n] = (struct nwi_step){
+        .offset = stored->offset + part->start * bytes,
+        .nbytes = part->shape[0] * part->shape[1] * bytes,
+        .file = stored->file,
+        .target = target,
+    };
+    return n + 1;
 }
 
 static size_t add_part(struct nw_plan *plan, size_t n, uint32_t target,
@@ -37,6 +66,8 @@ static size_t add_target(struct nw_plan *plan, size_t n, uint32_t i)
 {
     const struct nwi_target *target = &plan->targets[i];
     uint64_t dst_elem = 0;
+    if (target->transposed)
+        return add_transposed(plan, n, i);
     for (uint32_t k = 0; k < target->info.n_parts; k++) {
         n = add_part(plan, n, i, &target->parts[k], dst_elem);
         dst_elem += nwi_view_elems(&target->parts[k]);
@@ -87,12 +118,20 @@ static void sort_steps(struct nwi_step *steps, size_t n)
     }
 }
 
+static size_t count_steps(const struct nwi_target *target)
+{
+    size_t n = 0;
+    for (uint32_t k = 0; k < target->info.n_parts; k++)
+        n += count_extents(&target->parts[k]);
+    return target->transposed ? 1 : n;
+}
+
 int nwi_plan_steps(struct nw_plan *plan, struct nw_error *err)
 {
     size_t n = 0;
     for (size_t i = 0; i < plan->n_targets; i++) {
-        for (uint32_t k = 0; k < plan->targets[i].info.n_parts; k++)
-            n += count_extents(&plan->targets[i].parts[k]);
+        plan->targets[i].transposed = is_transposed(plan, &plan->targets[i]);
+        n += count_steps(&plan->targets[i]);
     }
     plan->steps = nwi_arena_array(&plan->arena, n, sizeof *plan->steps);
     if (!plan->steps)

@@ -87,28 +87,61 @@ static int choose_cast(struct nw_plan *plan, struct nwi_target *target,
     return nwi_error_in_tensor(err, code, target->info.name);
 }
 
-static int fill_target(struct nw_plan *plan, const struct nwi_policy *policy,
-                       const struct nwi_binding *binding, struct nwi_target *target,
-                       struct nw_error *err)
+static int describe(const struct nwi_binding *binding, int dtype,
+                    struct nwi_target *target, struct nw_error *err)
 {
-    const struct nwi_stored *stored = &plan->ckpt->tensors[binding->parts[0].source];
-    struct nwi_decision decision = {0};
-    NWI_TRY(nwi_policy_decide(policy, stored, binding, &decision, err));
     target->info = (struct nw_target){
         .name = binding->name,
         .name_size = binding->name_size,
-        .dtype = decision.dtype,
+        .dtype = dtype,
         .rank = binding->rank,
         .shape = binding->shape,
         .n_parts = binding->n_parts,
     };
     target->parts = binding->parts;
+    int code = nwi_tensor_bytes(dtype, binding->shape, binding->rank, NULL,
+                                &target->info.nbytes, err);
+    return code == NW_OK ? code : nwi_error_in_tensor(err, code, binding->name);
+}
+
+/* A tensor that no file holds: of the type that a stored one would get. */
+static int fill_constant(const struct nwi_policy *policy,
+                         const struct nwi_binding *binding, struct nwi_target *target,
+                         struct nw_error *err)
+{
+    struct nwi_decision decision = {0};
+    struct nwi_stored as_stored = {
+        .name = binding->name,
+        .name_size = (uint32_t)binding->name_size,
+        .shape = binding->shape,
+        .rank = binding->rank,
+        .dtype = binding->fill_dtype,
+        .dtype_text = nw_dtype_name(binding->fill_dtype),
+        .companion_of = NW_NONE,
+    };
+    NWI_TRY(nwi_tensor_bytes(binding->fill_dtype, binding->shape, binding->rank, NULL,
+                             &as_stored.nbytes, err));
+    NWI_TRY(nwi_policy_decide(policy, &as_stored, binding, &decision, err));
+    NWI_TRY(describe(binding, decision.dtype, target, err));
+    target->info.op = NW_OP_FILL;
+    target->fill = binding->fill;
+    target->stored_dtype = (uint8_t)decision.dtype;
+    target->kept_fp32 = decision.kept_fp32;
+    return NW_OK;
+}
+
+static int fill_target(struct nw_plan *plan, const struct nwi_policy *policy,
+                       const struct nwi_binding *binding, struct nwi_target *target,
+                       struct nw_error *err)
+{
+    if (binding->n_parts == 0)
+        return fill_constant(policy, binding, target, err);
+    const struct nwi_stored *stored = &plan->ckpt->tensors[binding->parts[0].source];
+    struct nwi_decision decision = {0};
+    NWI_TRY(nwi_policy_decide(policy, stored, binding, &decision, err));
+    NWI_TRY(describe(binding, decision.dtype, target, err));
     target->stored_dtype = stored->dtype;
     target->kept_fp32 = decision.kept_fp32;
-    int code = nwi_tensor_bytes(decision.dtype, binding->shape, binding->rank, NULL,
-                                &target->info.nbytes, err);
-    if (code != NW_OK)
-        return nwi_error_in_tensor(err, code, binding->name);
     target->info.op = choose_op(plan, binding, stored, target);
     NWI_TRY(check_copy(plan, target, err));
     return choose_cast(plan, target, err);
@@ -116,41 +149,78 @@ static int fill_target(struct nw_plan *plan, const struct nwi_policy *policy,
 
 static void count_target(struct nw_report *report, const struct nwi_target *target)
 {
-    report->wanted++;
-    report->loaded++;
     report->kept_fp32 += target->kept_fp32;
     report->unaligned += target->unaligned;
 }
 
-static int bind(struct nw_plan *plan, const struct nw_load_options *options,
-                struct nwi_bindings *bindings, struct nw_error *err)
+static void count_names(struct nw_report *report, const struct nwi_bindings *bindings)
 {
-    NWI_TRY(nwi_bind_flat(plan->ckpt, plan->component, options, &plan->arena, bindings,
-                          err));
-    plan->harmless = bindings->harmless;
-    plan->n_harmless = bindings->n_harmless;
-    plan->report.harmless = bindings->n_harmless;
+    report->wanted = bindings->wanted;
+    report->loaded = bindings->loaded;
+    report->tied = bindings->tied.n;
+    report->by_rule = bindings->by_rule.n;
+    report->missing = bindings->missing.n;
+    report->mismatched = bindings->n_mismatched;
+    report->unexpected = bindings->unexpected.n;
+    report->harmless = bindings->n_harmless;
+    report->initialised = bindings->initialised.n;
+}
+
+static int bind(struct nw_plan *plan, const struct nw_load_options *options,
+                struct nw_error *err)
+{
+    struct nwi_bindings *bindings = &plan->bindings;
+    NWI_TRY(
+        nwi_bind(plan->ckpt, plan->component, options, &plan->arena, bindings, err));
+    count_names(&plan->report, bindings);
     if (bindings->n <= UINT32_MAX)
         return NW_OK;
     return nwi_fail(err, NW_E_LIMIT, "%zu tensors are more than a plan can hold",
                     bindings->n);
 }
 
+/* The caller's names to keep in F32, and the class's, unless those are not to count. */
+static int join_keep_fp32(struct nw_plan *plan, const struct nw_load_options *options,
+                          struct nw_load_options *joined, struct nw_error *err)
+{
+    const char *const *own = plan->bindings.keep_fp32;
+    size_t n = 0;
+    *joined = *options;
+    if (options->flags & NW_LOAD_NO_KEEP_FP32 || !own)
+        return NW_OK;
+    while (own[n])
+        n++;
+    const char **all =
+        nwi_arena_array(&plan->arena, n + options->n_keep_fp32, sizeof *all);
+    if (!all)
+        return nwi_fail_nomem(err, n * sizeof *all);
+    memcpy(all, own, n * sizeof *all);
+    for (size_t i = 0; i < options->n_keep_fp32; i++)
+        all[n + i] = options->keep_fp32[i];
+    joined->keep_fp32 = all;
+    joined->n_keep_fp32 = n + options->n_keep_fp32;
+    return NW_OK;
+}
+
 int nwi_plan_targets(struct nw_plan *plan, const struct nw_load_options *options,
                      struct nw_error *err)
 {
     struct nwi_policy policy;
-    NWI_TRY(nwi_policy_init(&policy, options, &plan->arena, err));
-    struct nwi_bindings bindings = {0};
-    NWI_TRY(bind(plan, options, &bindings, err));
-    plan->targets = nwi_arena_array(&plan->arena, bindings.n, sizeof *plan->targets);
+    struct nw_load_options joined;
+    struct nwi_bindings *bindings = &plan->bindings;
+    NWI_TRY(bind(plan, options, err));
+    NWI_TRY(join_keep_fp32(plan, options, &joined, err));
+    NWI_TRY(nwi_policy_init(&policy, &joined, &plan->arena, err));
+    plan->targets = nwi_arena_array(&plan->arena, bindings->n, sizeof *plan->targets);
     if (!plan->targets)
-        return nwi_fail_nomem(err, bindings.n * sizeof *plan->targets);
-    memset(plan->targets, 0, bindings.n * sizeof *plan->targets);
-    for (size_t i = 0; i < bindings.n; i++) {
-        NWI_TRY(fill_target(plan, &policy, &bindings.items[i], &plan->targets[i], err));
+        return nwi_fail_nomem(err, bindings->n * sizeof *plan->targets);
+    memset(plan->targets, 0, bindings->n * sizeof *plan->targets);
+    for (size_t i = 0; i < bindings->n; i++) {
+        NWI_TRY(
+            fill_target(plan, &policy, &bindings->items[i], &plan->targets[i], err));
         count_target(&plan->report, &plan->targets[i]);
         plan->n_targets++;
     }
+    bindings->items = NULL; /* the targets have all of it */
     return NW_OK;
 }

@@ -76,6 +76,7 @@ int nwi_settle_empty(struct nwi_run *run, size_t before, struct nw_error *err)
             continue;
         state->placed = true;
         NWI_TRY(run->sink.place(run->sink.ctx, number, &state->dst, err));
+        NWI_TRY(nwi_make_filled(run, number, err));
         if (run->sink.done)
             NWI_TRY(run->sink.done(run->sink.ctx, number, err));
     }
@@ -184,7 +185,8 @@ bool nwi_unit_in_place(const struct nwi_run *run, const struct nwi_unit *unit)
 {
     struct nwi_piece piece;
     for (size_t at = unit->first_step; nwi_unit_piece(run, unit, &at, &piece);) {
-        if (!piece.state->dst || piece.target->info.dtype != piece.target->stored_dtype)
+        if (!piece.state->dst || piece.target->transposed ||
+            piece.target->info.dtype != piece.target->stored_dtype)
             return false;
     }
     return true;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arith.h"
+#include "run/fill.h"
 #include "tensor/dtype.h"
 #include "tensor/view.h"
 
@@ -130,6 +131,10 @@ int nwi_gather_read(struct nwi_gather *gather, size_t target, uint64_t first, si
                     void *dst, struct nw_error *err)
 {
     const struct nwi_target *from = &gather->plan->targets[target];
+    if (from->info.op == NW_OP_FILL) {
+        nwi_fill_elements(from, first, n, dst);
+        return NW_OK;
+    }
     bool cast = from->info.op == NW_OP_CAST;
     int code = read_stored(gather, from, first, n, cast ? gather->stage : dst, err);
     if (code != NW_OK)

@@ -78,6 +78,8 @@ static size_t count_kept_quantised(const struct nwi_output_set *set)
     size_t n = 0;
     for (size_t i = 0; i < plan->n_targets; i++) {
         const struct nwi_target *target = &plan->targets[i];
+        if (target->info.n_parts == 0)
+            continue;
         const struct nwi_stored *stored = &plan->ckpt->tensors[target->parts[0].source];
         n += (stored->quantised || stored->scheme) &&
              nwi_output_is_identity(plan, target);

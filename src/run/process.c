@@ -6,6 +6,9 @@
 
 #include "base/arith.h"
 #include "base/crc32.h"
+#include "run/fill.h"
+
+#define RUN_ELEMS 512u /* of a transposed or filled tensor, converted at a time */
 
 static bool is_cast(const struct nwi_piece *piece)
 {
@@ -99,12 +102,113 @@ static int copy(struct nwi_worker *worker, const struct nwi_piece *piece,
     return NW_OK;
 }
 
+/* ---- transposed matrices ---- */
+
+/* Elements of one row of the result, on their way from a piece of the file's rows. */
+struct column {
+    uint64_t first; /* element of the target */
+    uint64_t n;
+    const uint8_t *src; /* the first one; the next is `pitch` bytes on */
+    uint64_t pitch;
+};
+
+static int put_run(struct nwi_worker *worker, const struct nwi_piece *piece,
+                   uint64_t offset, const uint8_t *data, uint64_t nbytes,
+                   struct nw_error *err)
+{
+    if (!piece->state->dst)
+        return write_out(worker, piece, offset, data, nbytes, err);
+    memcpy((uint8_t *)piece->state->dst + offset, data, (size_t)nbytes);
+    add_digest(worker->run, piece, offset, data, nbytes);
+    return NW_OK;
+}
+
+static int scatter_column(struct nwi_worker *worker, const struct nwi_piece *piece,
+                          const struct column *column, struct nwi_cast_counts *counts,
+                          struct nw_error *err)
+{
+    uint8_t stage[RUN_ELEMS * 8];
+    uint8_t converted[RUN_ELEMS * 8];
+    size_t from = nw_dtype_bits(piece->target->stored_dtype) / 8;
+    size_t to = nw_dtype_bits(piece->target->info.dtype) / 8;
+    for (uint64_t done = 0, now; done < column->n; done += now) {
+        const uint8_t *out = stage;
+        now = nwi_min(RUN_ELEMS, column->n - done);
+        for (uint64_t i = 0; i < now; i++)
+            memcpy(stage + i * from, column->src + (done + i) * column->pitch, from);
+        if (is_cast(piece)) {
+            nwi_cast_run(&piece->target->cast, stage, converted, (size_t)now, counts);
+            out = converted;
+        }
+        NWI_TRY(
+            put_run(worker, piece, (column->first + done) * to, out, now * to, err));
+    }
+    return NW_OK;
+}
+
+/* The piece holds elements [first, end) of the matrix as stored, [rows, columns]; element
+ * (r, c) goes to (c, r). */
+static int scatter(struct nwi_worker *worker, const struct nwi_piece *piece,
+                   const uint8_t *src, struct nw_error *err)
+{
+    uint64_t from = nw_dtype_bits(piece->target->stored_dtype) / 8;
+    uint64_t to = nw_dtype_bits(piece->target->info.dtype) / 8;
+    uint64_t columns = piece->target->info.shape[0];
+    uint64_t rows = piece->target->info.shape[1];
+    uint64_t first = piece->dst_offset / to;
+    uint64_t end = first + piece->nbytes / from;
+    struct nwi_cast_counts counts = {0};
+    for (uint64_t c = 0; c < columns; c++) {
+        uint64_t r = nwi_sub_floor(first + columns - 1, c) / columns;
+        uint64_t r_end = nwi_sub_floor(end + columns - 1, c) / columns;
+        const struct column column = {
+            .first = c * rows + r,
+            .n = r_end - r,
+            .src = src + (r * columns + c - first) * from,
+            .pitch = columns * from,
+        };
+        NWI_TRY(scatter_column(worker, piece, &column, &counts, err));
+    }
+    return add_counts(worker->run, piece, &counts, err);
+}
+
+/* ---- what no file holds ---- */
+
+int nwi_make_filled(struct nwi_run *run, size_t number, struct nw_error *err)
+{
+    uint8_t block[RUN_ELEMS * 8];
+    struct nwi_target_state *state = &run->states[number];
+    const struct nw_plan *plan = run->plans[state->plan];
+    const struct nwi_target *target =
+        &plan->targets[number - run->first_target[state->plan]];
+    if (target->info.op != NW_OP_FILL)
+        return NW_OK;
+    size_t width = nw_dtype_bits(target->info.dtype) / 8;
+    uint64_t n = target->info.nbytes / width;
+    uint32_t crc = 0;
+    for (uint64_t done = 0, now; done < n; done += now) {
+        now = nwi_min(RUN_ELEMS, n - done);
+        nwi_fill_elements(target, done, (size_t)now, block);
+        crc = nwi_crc32(crc, block, (size_t)(now * width));
+        if (state->dst)
+            memcpy((uint8_t *)state->dst + done * width, block, (size_t)(now * width));
+        else
+            NWI_TRY(run->sink.write(run->sink.ctx, number, done * width, block,
+                                    (size_t)(now * width), err));
+    }
+    if (plan->options.flags & NW_LOAD_DIGEST)
+        atomic_store(&state->crc, crc);
+    return NW_OK;
+}
+
 static int deliver(struct nwi_worker *worker, const struct nwi_piece *piece,
                    const uint8_t *src, struct nw_error *err)
 {
     struct nwi_run *run = worker->run;
     int code;
-    if (!is_cast(piece))
+    if (piece->target->transposed)
+        code = scatter(worker, piece, src, err);
+    else if (!is_cast(piece))
         code = copy(worker, piece, src, err);
     else if (piece->state->dst)
         code = cast_into(worker, piece, src, err);

@@ -193,6 +193,10 @@ bool nwi_unit_in_place(const struct nwi_run *run, const struct nwi_unit *unit);
 int nwi_process(struct nwi_worker *worker, const struct nwi_slot *slot,
                 struct nw_error *err);
 
+/* Makes the elements of a target that no file holds; nothing for others. (lock) while workers
+ * run: such targets are small. */
+int nwi_make_filled(struct nwi_run *run, size_t number, struct nw_error *err);
+
 /* Picks run->reader; figures.backend and .reason say which and why. */
 int nwi_choose_backend(struct nwi_run *run, struct nw_error *err);
 

@@ -54,6 +54,25 @@ static bool is_lora(const struct nw_checkpoint *ckpt)
     return n > 0 && n >= ckpt->n_tensors - n;
 }
 
+/* The dimension that both factors share: the first of the down (A) matrix. */
+uint64_t nwi_adapter_rank(const struct nw_checkpoint *ckpt)
+{
+    static const char *const downs[] = {"lora_down.weight", "lora_A.weight",
+                                        "lora.down.weight", "lora_A.default.weight",
+                                        "lora_A",           "lokr_w1_b",
+                                        "hada_w1_b"};
+    uint64_t rank = 0;
+    for (size_t i = 0; i < ckpt->n_tensors; i++) {
+        const struct nwi_stored *tensor = &ckpt->tensors[i];
+        for (size_t k = 0; k < sizeof downs / sizeof downs[0]; k++) {
+            if (tensor->rank >= 2 && nwi_ends_with(tensor->name, downs[k]) &&
+                tensor->shape[0] > rank)
+                rank = tensor->shape[0];
+        }
+    }
+    return rank;
+}
+
 /* Textual inversion: one matrix of vectors, under one of few names. */
 static bool is_embedding(const struct nw_checkpoint *ckpt)
 {

@@ -9,4 +9,7 @@
  * (by their class), "lora", "embedding" (by their names), else "unknown". Static. */
 const char *nwi_checkpoint_kind(const struct nw_checkpoint *ckpt);
 
+/* The largest rank of an adapter's factors, 0 if it has none. */
+uint64_t nwi_adapter_rank(const struct nw_checkpoint *ckpt);
+
 #endif

@@ -84,15 +84,6 @@ static int open_model(struct nwi_builder *b, const struct nwi_scope *scope,
     return nwi_pipeline_others(b, scope, folder);
 }
 
-static int fail_component(struct nwi_builder *b, const char *path)
-{
-    int code =
-        nwi_fail(b->err, NW_E_NOT_FOUND,
-                 "no component \"%.80s\": this is a single model, no pipeline folder",
-                 b->options->component);
-    return nwi_error_in_file(b->err, code, path);
-}
-
 static int open_folder(struct nwi_builder *b, const struct nwi_scope *scope,
                        const char *path)
 {
@@ -106,8 +97,8 @@ static int open_folder(struct nwi_builder *b, const struct nwi_scope *scope,
     const struct nwi_weight_name *lead = nwi_folder_choose(b, &folder, variant);
     if (!lead)
         return nwi_folder_fail(b, &folder, variant);
-    return b->options->component ? fail_component(b, path)
-                                 : open_model(b, scope, &folder, lead);
+    /* A component that is asked for may be a part of the file: plans look for it there. */
+    return open_model(b, scope, &folder, lead);
 }
 
 /* A folder as given, or a hub cache entry; the subfolder is looked for below it. */
@@ -198,7 +189,7 @@ static int open_json(struct nwi_builder *b, const struct nwi_probe *probe,
     *other = is_index(probe, path);
     if (!*other)
         return NW_OK;
-    return b->options->component ? fail_component(b, path) : open_index_path(b, path);
+    return open_index_path(b, path);
 }
 
 static int open_file_path(struct nwi_builder *b, const char *path)
@@ -214,8 +205,6 @@ static int open_file_path(struct nwi_builder *b, const char *path)
     int code = read_head(file, head, &probe, b->err);
     if (code == NW_OK && nwi_probe_is_json(&probe))
         code = open_json(b, &probe, path, &other);
-    if (code == NW_OK && !other && b->options->component)
-        code = fail_component(b, path);
     if (code == NW_OK && !other)
         return open_weights_file(b, file, path);
     nwi_file_release(file);

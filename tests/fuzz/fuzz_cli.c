@@ -30,8 +30,8 @@ static void check_list(const struct cli_list *list)
 static void check_options(const struct cli_options *o)
 {
     const struct cli_list *const lists[] = {
-        &o->paths,       &o->only,     &o->drop,        &o->rename,   &o->ignore,
-        &o->dtype_rules, &o->metadata, &o->unused_list, &o->keep_fp32};
+        &o->paths,       &o->only,     &o->drop,  &o->rename, &o->ignore,
+        &o->dtype_rules, &o->metadata, &o->hints, &o->with,   &o->keep_fp32};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         check_list(lists[i]);
     for (size_t i = 0; i < o->keep_fp32.n; i++)

@@ -4,16 +4,10 @@
 
 #include "base/error.h"
 #include "base/json_write.h"
+#include "layout/detection.h"
 #include "source/catalog.h"
 #include "source/hash.h"
-#include "source/kind.h"
 #include "source/rows.h"
-
-static void put_null(struct nwi_json_writer *w, const char *key)
-{
-    nwi_json_key(w, key);
-    nwi_json_null(w);
-}
 
 static uint64_t total_bytes(const struct nw_checkpoint *ckpt)
 {
@@ -67,29 +61,47 @@ static void put_dtypes(struct nwi_json_writer *w, const struct nw_checkpoint *ck
     nwi_json_object_end(w);
 }
 
-/* Family, layout and the like need knowledge of models: null here. */
-static void put_components(struct nwi_json_writer *w, const struct nw_checkpoint *ckpt)
+static void put_absent(struct nwi_json_writer *w, const struct nwi_found *found)
 {
-    static const char *const unknown[] = {"family", "variant", "layout", "prefix",
-                                          "prediction_type"};
+    nwi_json_key(w, "absent");
+    nwi_json_array(w);
+    for (uint32_t i = 0; i < found->n_absent; i++)
+        nwi_json_str(w, found->absent[i]);
+    nwi_json_array_end(w);
+}
+
+static void put_component(struct nwi_json_writer *w, const struct nw_checkpoint *ckpt,
+                          const struct nwi_detected *part)
+{
+    static const char *const states[] = {"present", "partial", "absent"};
+    const struct nw_detected *info = &part->info;
+    nwi_json_object(w);
+    nwi_json_put_str(w, "name", info->name);
+    nwi_json_put_str(w, "class", info->klass);
+    nwi_json_put_str(w, "library", ckpt->components[info->component].info.library);
+    nwi_json_put_str(w, "family", info->family);
+    nwi_json_put_str(w, "variant", info->variant);
+    nwi_json_put_str(w, "layout", info->layout);
+    nwi_json_put_str(w, "prefix", info->prefix);
+    nwi_json_put_str(w, "prediction_type", info->prediction_type);
+    nwi_json_put_str(w, "state", states[info->state]);
+    put_absent(w, part->found);
+    nwi_json_put_uint(w, "tensors", info->n_tensors);
+    nwi_json_put_uint(w, "bytes", info->nbytes);
+    if (info->why_not)
+        nwi_json_put_str(w, "nearest", info->why_not);
+    if (info->probed)
+        nwi_json_put_str(w, "probed", info->probed);
+    nwi_json_object_end(w);
+}
+
+static void put_components(struct nwi_json_writer *w, const struct nw_checkpoint *ckpt,
+                           const struct nw_detection *detection)
+{
     nwi_json_key(w, "components");
     nwi_json_array(w);
-    for (size_t i = 0; i < ckpt->n_components; i++) {
-        const struct nw_component *component = &ckpt->components[i].info;
-        nwi_json_object(w);
-        nwi_json_put_str(w, "name", component->name);
-        nwi_json_put_str(w, "class", component->klass);
-        nwi_json_put_str(w, "library", component->library);
-        for (size_t j = 0; j < sizeof unknown / sizeof unknown[0]; j++)
-            put_null(w, unknown[j]);
-        nwi_json_put_str(w, "state", "present");
-        nwi_json_key(w, "absent");
-        nwi_json_array(w);
-        nwi_json_array_end(w);
-        nwi_json_put_uint(w, "tensors", component->n_tensors);
-        nwi_json_put_uint(w, "bytes", component->nbytes);
-        nwi_json_object_end(w);
-    }
+    for (size_t i = 0; i < detection->n; i++)
+        put_component(w, ckpt, &detection->parts[i]);
     nwi_json_array_end(w);
 }
 
@@ -198,6 +210,7 @@ static void put_hashes(struct nwi_json_writer *w, const struct nw_checkpoint *ck
 /* ---- entry points ---- */
 
 static int put_document(struct nwi_json_writer *w, const struct nw_checkpoint *ckpt,
+                        const struct nw_detection *detection,
                         const struct nwi_hashes *hashes, uint32_t flags)
 {
     struct nwi_map seen = {.memory = ckpt->memory};
@@ -210,9 +223,9 @@ static int put_document(struct nwi_json_writer *w, const struct nw_checkpoint *c
     if (code != NW_OK)
         return code;
     put_dtypes(w, ckpt);
-    nwi_json_put_str(w, "kind", nwi_checkpoint_kind(ckpt));
+    nwi_json_put_str(w, "kind", nwi_detection_kind(ckpt, detection));
     nwi_put_files(w, ckpt);
-    put_components(w, ckpt);
+    put_components(w, ckpt, detection);
     put_variants(w, ckpt);
     put_quantisation(w, ckpt);
     put_problems(w, ckpt);
@@ -233,21 +246,23 @@ int nw_checkpoint_json(const struct nw_checkpoint *ckpt, uint32_t flags,
     if (!ckpt || !write)
         return nwi_fail(err, NW_E_ARG,
                         "a checkpoint and a place to write to are needed");
+    struct nw_detection *detection = NULL;
     size_t size = ckpt->n_files * sizeof *hashes;
-    int code = NW_OK;
-    if ((flags & HASH_FLAGS) && size) {
+    int code = nwi_detection_new(ckpt, NULL, &detection, err);
+    if (code == NW_OK && (flags & HASH_FLAGS) && size) {
         hashes = nwi_zalloc(ckpt->memory, size);
         code = hashes ? compute_hashes(ckpt, hashes, err) : nwi_fail_nomem(err, size);
     }
     if (code == NW_OK) {
         nwi_json_writer_init(&w, write, ctx);
-        code = put_document(&w, ckpt, hashes, flags);
+        code = put_document(&w, ckpt, detection, hashes, flags);
         if (code != NW_OK)
             code = nwi_fail_nomem(err, ckpt->n_metadata);
         else if (nwi_json_writer_finish(&w) != NW_OK)
             code =
                 nwi_fail(err, NW_E_CANCELLED, "the receiver of the document stopped");
     }
+    nw_detection_free(detection);
     nwi_free(ckpt->memory, hashes, size);
     return code;
 }

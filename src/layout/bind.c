@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From what a file is to what is wanted: picks the part, lets the rules name its tensors
+ * as the class does, matches them with the skeleton, and, if the original names are wanted
+ * on the way out, lets the rules name them back. */
+#include <string.h>
+
+#include "base/error.h"
+#include "layout/match.h"
+#include "layout/rules_text.h"
+#include "layout/wanted.h"
+#include "source/kind.h"
+
+struct binder {
+    const struct nw_checkpoint *ckpt;
+    uint32_t component;
+    const struct nw_load_options *options;
+    struct nwi_arena *arena;  /* of the result */
+    struct nwi_arena scratch; /* of everything on the way there */
+    struct nwi_hints hints;
+    struct nwi_detection detection;
+    const struct nwi_found *part;
+    struct nwi_header given; /* names of the part, as stored less the prefix */
+    bool given_made;
+    struct nwi_bindings *out;
+    struct nw_error *err;
+};
+
+/* ---- what is asked for ---- */
+
+static bool asks_for_model(const struct nw_load_options *options)
+{
+    return options->component || options->klass || options->config || options->model ||
+           options->rules || options->flags & NW_LOAD_EMA;
+}
+
+static uint32_t wanted_layout(const struct nw_load_options *options)
+{
+    if (options->flags & NW_LOAD_FLAT)
+        return NW_LAYOUT_STORED;
+    if (options->layout != NW_LAYOUT_AUTO)
+        return options->layout;
+    return asks_for_model(options) ? NW_LAYOUT_DIFFUSERS : NW_LAYOUT_STORED;
+}
+
+/* ---- which part ---- */
+
+static void list_parts(const struct nwi_detection *detection, char *out, size_t size)
+{
+    size_t at = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < detection->n; i++) {
+        const struct nwi_found *part = &detection->parts[i];
+        size_t need = strlen(part->name) + 2;
+        if (part->state == NW_STATE_ABSENT || !*part->name || at + need + 1 > size)
+            continue;
+        if (at)
+            memcpy(out + at, ", ", 3);
+        at += at ? 2 : 0;
+        memcpy(out + at, part->name, strlen(part->name) + 1);
+        at += strlen(part->name);
+    }
+}
+
+static int find_by_name(struct binder *b, const char *name)
+{
+    char list[240];
+    for (size_t i = 0; i < b->detection.n; i++) {
+        const struct nwi_found *part = &b->detection.parts[i];
+        if (strcmp(part->name, name) != 0)
+            continue;
+        b->part = part;
+        if (part->state != NW_STATE_ABSENT)
+            return NW_OK;
+        return nwi_fail(b->err, NW_E_NOT_FOUND,
+                        "the file has no %.60s: it is absent from this checkpoint",
+                        name);
+    }
+    list_parts(&b->detection, list, sizeof list);
+    return nwi_fail(b->err, NW_E_NOT_FOUND, "the file has no component \"%.60s\"%s%s",
+                    name, list[0] ? "; there are: " : "", list);
+}
+
+static int find_by_class(struct binder *b, const char *klass)
+{
+    const struct nwi_found *found = NULL;
+    size_t n_present = 0;
+    for (size_t i = 0; i < b->detection.n; i++) {
+        const struct nwi_found *part = &b->detection.parts[i];
+        if (part->state == NW_STATE_ABSENT)
+            continue;
+        n_present++;
+        b->part = part;
+        if (!part->klass || strcmp(part->klass, klass) != 0)
+            continue;
+        if (found)
+            return nwi_fail(b->err, NW_E_ARG,
+                            "the file holds both %.60s and %.60s of class %.80s: name "
+                            "one (component)",
+                            found->name, part->name, klass);
+        found = part;
+    }
+    if (found)
+        b->part = found;
+    if (found || n_present == 1)
+        return NW_OK;
+    return nwi_fail(b->err, NW_E_NOT_FOUND, "the file holds nothing of class %.100s",
+                    klass);
+}
+
+/* The only part that is a model, or the one that is named. */
+static int find_single(struct binder *b)
+{
+    const struct nwi_found *single = NULL;
+    char list[240];
+    for (size_t i = 0; i < b->detection.n; i++) {
+        const struct nwi_found *part = &b->detection.parts[i];
+        bool model = part->family || b->detection.n == 1;
+        if (part->state == NW_STATE_ABSENT || !model)
+            continue;
+        if (single) {
+            list_parts(&b->detection, list, sizeof list);
+            return nwi_fail(b->err, NW_E_ARG,
+                            "the file holds several models, name one (component): %s",
+                            list);
+        }
+        single = part;
+    }
+    b->part = single ? single : b->detection.n ? &b->detection.parts[0] : NULL;
+    return NW_OK;
+}
+
+static int pick_part(struct binder *b)
+{
+    const char *name = b->options->component;
+    bool own = name && strcmp(b->ckpt->components[b->component].info.name, name) == 0;
+    if (name && !own)
+        return find_by_name(b, name);
+    if (b->options->klass)
+        return find_by_class(b, b->options->klass);
+    if (own && b->detection.n == 1) {
+        b->part = &b->detection.parts[0];
+        return NW_OK;
+    }
+    return find_single(b);
+}
+
+/* ---- averaged weights ---- */
+
+/* LitEma stores "model.a.b.weight" as "model_ema.abweight": without its first segment and
+ * without dots. Row of the averages' header, or NULL. */
+static const struct nwi_header_row *find_averaged(const struct binder *b,
+                                                  const struct nwi_header *averages,
+                                                  const struct nwi_header_row *row)
+{
+    char name[1024];
+    size_t n = 0;
+    const struct nwi_stored *stored = &b->ckpt->tensors[row->source];
+    const char *start = strstr(stored->name, "diffusion_model.");
+    bool prefixed =
+        start && (size_t)(start - stored->name) < b->part->region.prefix_size;
+    for (const char *text = prefixed ? start : row->name; *text; text++) {
+        if (*text == '.')
+            continue;
+        if (n + 1 == sizeof name)
+            return NULL;
+        name[n++] = *text;
+    }
+    name[n] = '\0';
+    return nwi_header_find(averages, name);
+}
+
+/* Points every tensor of the part at its average. One without an average keeps its own. */
+static size_t point_at_averages(const struct binder *b,
+                                const struct nwi_header *averages)
+{
+    size_t n_found = 0;
+    const struct nwi_region *region = &b->part->region;
+    for (size_t i = 0; i < region->n; i++) {
+        const struct nwi_header_row *found =
+            find_averaged(b, averages, &region->rows[i]);
+        if (!found)
+            continue;
+        region->rows[i].source = found->source;
+        region->rows[i].shape = found->shape;
+        region->rows[i].rank = found->rank;
+        n_found++;
+    }
+    return n_found;
+}
+
+static int use_averaged(struct binder *b)
+{
+    struct nwi_header averages = {0};
+    size_t n_found = 0;
+    if (!b->detection.ema)
+        return nwi_fail(b->err, NW_E_NOT_FOUND,
+                        "the file holds no averaged weights (ema)");
+    const struct nwi_region *ema = &b->detection.ema->region;
+    int code = nwi_header_init(&averages, ema->rows, ema->n, b->scratch.memory, b->err);
+    if (code == NW_OK)
+        n_found = point_at_averages(b, &averages);
+    nwi_header_release(&averages);
+    if (code != NW_OK || n_found > 0)
+        return code;
+    return nwi_fail(b->err, NW_E_NOT_FOUND,
+                    "the file holds no averaged weights of %.60s (ema)", b->part->name);
+}
+
+/* ---- what the file gives, in the class's names ---- */
+
+static int refuse_adapter(struct binder *b)
+{
+    uint64_t rank = 0;
+    const char *kind = nwi_checkpoint_kind(b->ckpt);
+    if (strcmp(kind, "lora") == 0) {
+        rank = nwi_adapter_rank(b->ckpt);
+        return nwi_fail(b->err, NW_E_WRONG_FORMAT,
+                        "this is a LoRA (rank %llu), an adapter for a model, not a "
+                        "model: load it flat",
+                        (unsigned long long)rank);
+    }
+    if (strcmp(kind, "embedding") == 0)
+        return nwi_fail(
+            b->err, NW_E_WRONG_FORMAT,
+            "this is an embedding (textual inversion), not a model: load it "
+            "flat");
+    return NW_OK;
+}
+
+/* Recognised, or named by the caller or a config: then its names are taken as the class's
+ * own. */
+static int check_known(struct binder *b)
+{
+    const struct nw_load_options *o = b->options;
+    if (!b->part)
+        return nwi_fail(b->err, NW_E_UNKNOWN_LAYOUT, "there is no tensor");
+    if (b->part->family || o->model || o->rules ||
+        b->ckpt->components[b->component].info.klass ||
+        (o->klass && nwi_architecture_find(o->klass)))
+        return NW_OK;
+    return nwi_fail(b->err, NW_E_UNKNOWN_LAYOUT, "no family fits: %s",
+                    b->part->why_not ? b->part->why_not : "nothing is near");
+}
+
+static bool is_original(const struct binder *b)
+{
+    return b->part->family && b->part->layout == NWI_LAYOUT_ORIGINAL;
+}
+
+static const struct nwi_rules *rules_of(const struct binder *b)
+{
+    if (b->options->rules)
+        return &b->options->rules->rules;
+    return b->part->family ? b->part->family->rules : NULL;
+}
+
+/* Names of the part in the class's layout. */
+static int to_class_names(struct binder *b, struct nwi_mapping_of *mapping)
+{
+    const struct nwi_rules *rules = rules_of(b);
+    if (!b->options->rules && !is_original(b))
+        rules = b->part->family ? b->part->family->deprecated : NULL;
+    return nwi_rules_apply(rules, NWI_TO_DIFFUSERS, &b->given, b->ckpt, &b->hints,
+                           b->arena, mapping, b->err);
+}
+
+/* Those names as a header, for what is derived from shapes. */
+static int as_header(struct binder *b, const struct nwi_mapping_of *mapping,
+                     struct nwi_header *header)
+{
+    struct nwi_header_row *rows =
+        nwi_arena_array(&b->scratch, mapping->n_outputs, sizeof *rows);
+    if (!rows)
+        return nwi_fail_nomem(b->err, mapping->n_outputs * sizeof *rows);
+    for (size_t i = 0; i < mapping->n_outputs; i++) {
+        const struct nwi_mapped *mapped = &mapping->outputs[i];
+        rows[i] = (struct nwi_header_row){mapped->name, mapped->shape,
+                                          mapped->name_size, mapped->rank, NW_NONE};
+    }
+    return nwi_header_init(header, rows, mapping->n_outputs, b->scratch.memory, b->err);
+}
+
+static int make_model(struct binder *b, const struct nwi_mapping_of *mapping,
+                      struct nw_model **model)
+{
+    struct nwi_header header = {0};
+    int code = as_header(b, mapping, &header);
+    const struct nwi_wanted_input input = {
+        .ckpt = b->ckpt,
+        .component = b->component,
+        .part = b->part,
+        .options = b->options,
+        .given = &header,
+        .arena = b->arena,
+    };
+    if (code == NW_OK)
+        code = nwi_wanted_model(&input, b->out, model, b->err);
+    nwi_header_release(&header);
+    return code;
+}
+
+/* ---- the original names on the way out ---- */
+
+/* What was used of the part, under its class's names where the file had those. */
+static int used_header(struct binder *b, const bool *used, struct nwi_header *header)
+{
+    size_t n = 0;
+    struct nwi_header_row *rows =
+        nwi_arena_array(&b->scratch, b->given.n, sizeof *rows);
+    if (!rows)
+        return nwi_fail_nomem(b->err, b->given.n * sizeof *rows);
+    for (size_t i = 0; i < b->given.n; i++) {
+        if (used[i])
+            rows[n++] = b->given.rows[i];
+    }
+    return nwi_header_init(header, rows, n, b->scratch.memory, b->err);
+}
+
+static int to_original_names(struct binder *b, const bool *used,
+                             struct nwi_selector *selector)
+{
+    struct nwi_header header = {0};
+    struct nwi_mapping_of mapping;
+    struct nwi_bindings back = {0};
+    const struct nwi_rules *rules = is_original(b) ? NULL : rules_of(b);
+    if (!is_original(b) && !rules && !(b->part->family && b->part->family->same_names))
+        return nwi_fail(b->err, NW_E_UNSUPPORTED,
+                        "there are no original names for %.80s",
+                        b->out->klass ? b->out->klass : "this model");
+    int code = used_header(b, used, &header);
+    if (code == NW_OK)
+        code = nwi_rules_apply(rules, NWI_TO_ORIGINAL, &header, b->ckpt, &b->hints,
+                               b->arena, &mapping, b->err);
+    const struct nwi_match_input input = {
+        .ckpt = b->ckpt,
+        .given = &header,
+        .mapping = &mapping,
+        .options = b->options,
+        .selector = selector,
+        .arena = b->arena,
+    };
+    if (code == NW_OK)
+        code = nwi_match(&input, NULL, &back, b->err);
+    nwi_header_release(&header);
+    if (code == NW_OK && back.unexpected.n)
+        code = nwi_fail(b->err, NW_E_UNSUPPORTED,
+                        "no rule knows the original name of \"%.120s\"",
+                        back.unexpected.items[0]);
+    b->out->items = back.items;
+    b->out->n = back.n;
+    return code;
+}
+
+/* ---- all of it ---- */
+
+static void describe(struct binder *b, uint32_t layout)
+{
+    static const char *const words[] = {
+        [NW_LAYOUT_STORED] = "stored",
+        [NW_LAYOUT_DIFFUSERS] = "diffusers",
+        [NW_LAYOUT_ORIGINAL] = "original",
+    };
+    const char *own = b->ckpt->components[b->component].info.name;
+    const struct nwi_found *part = b->part;
+    b->out->component = own;
+    if (!*own)
+        b->out->component = nwi_arena_copy(b->arena, part->name, strlen(part->name));
+    b->out->klass = part->klass;
+    b->out->family = part->family ? part->family->name : NULL;
+    if (part->family_name)
+        b->out->family = part->family_name;
+    b->out->variant = part->variant ? part->variant->name : NULL;
+    b->out->layout = words[layout];
+    b->out->prefix =
+        nwi_arena_copy(b->arena, part->region.prefix, strlen(part->region.prefix));
+}
+
+static int match_model(struct binder *b, uint32_t layout, struct nw_model *model,
+                       const struct nwi_mapping_of *mapping)
+{
+    struct nwi_selector selector;
+    bool back = layout == NW_LAYOUT_ORIGINAL;
+    struct nw_load_options all = *b->options;
+    NWI_TRY(nwi_selector_init(&selector, b->options, b->arena, b->err));
+    bool *used = nwi_arena_zalloc(&b->scratch, b->given.n);
+    if (!used)
+        return nwi_fail_nomem(b->err, b->given.n);
+    if (back)
+        all.n_only = all.n_drop = 0;
+    const struct nwi_match_input input = {
+        .ckpt = b->ckpt,
+        .given = &b->given,
+        .mapping = mapping,
+        .model = model,
+        .options = back ? &all : b->options,
+        .selector = back ? NULL : &selector,
+        .arena = b->arena,
+    };
+    NWI_TRY(nwi_match(&input, used, b->out, b->err));
+    b->out->keep_fp32 = model ? model->keep_fp32 : NULL;
+    if (back)
+        NWI_TRY(to_original_names(b, used, &selector));
+    NWI_TRY(nwi_selector_check(&selector, b->err));
+    return nwi_selector_unique(&selector, b->ckpt, b->out, b->err);
+}
+
+static int bind(struct binder *b, uint32_t layout)
+{
+    struct nwi_mapping_of mapping;
+    struct nw_model *model = NULL;
+    NWI_TRY(refuse_adapter(b));
+    NWI_TRY(nwi_detect(b->ckpt, b->component, &b->hints, &b->scratch, &b->detection,
+                       b->err));
+    NWI_TRY(pick_part(b));
+    NWI_TRY(check_known(b));
+    if (b->options->flags & NW_LOAD_EMA)
+        NWI_TRY(use_averaged(b));
+    describe(b, layout);
+    b->given_made = true;
+    NWI_TRY(nwi_header_init(&b->given, b->part->region.rows, b->part->region.n,
+                            b->scratch.memory, b->err));
+    NWI_TRY(to_class_names(b, &mapping));
+    NWI_TRY(make_model(b, &mapping, &model));
+    int code = match_model(b, layout, model, &mapping);
+    nw_model_free(model);
+    return code;
+}
+
+int nwi_bind(const struct nw_checkpoint *ckpt, uint32_t component,
+             const struct nw_load_options *options, struct nwi_arena *arena,
+             struct nwi_bindings *out, struct nw_error *err)
+{
+    struct nw_error local = {0};
+    uint32_t layout = wanted_layout(options);
+    struct binder b = {
+        .ckpt = ckpt,
+        .component = component,
+        .options = options,
+        .arena = arena,
+        .hints = {options->hints, options->n_hints},
+        .out = out,
+        .err = err ? err : &local,
+    };
+    if (layout == NW_LAYOUT_STORED)
+        return nwi_bind_flat(ckpt, component, options, arena, out, err);
+    *out = (struct nwi_bindings){0};
+    nwi_arena_init(&b.scratch, arena->memory);
+    int code = bind(&b, layout);
+    if (b.given_made)
+        nwi_header_release(&b.given);
+    nwi_arena_release(&b.scratch);
+    return code;
+}
