@@ -123,6 +123,10 @@ void nwi_config_known(struct nwi_config *config, const char *const *keys);
  * header that lacks the tensor) are ignored, so that a row costs one line. */
 
 void nwi_config_derive(struct nwi_config *config, const char *key, int64_t value);
+/* The ratio, in as few digits as it takes, for which int(ratio * whole) is `part`; nothing
+ * unless both are above 0. */
+void nwi_config_derive_ratio(struct nwi_config *config, const char *key, int64_t part,
+                             int64_t whole);
 void nwi_config_derive_bool(struct nwi_config *config, const char *key, bool value);
 void nwi_config_derive_null(struct nwi_config *config, const char *key);
 void nwi_config_derive_text(struct nwi_config *config, const char *key,

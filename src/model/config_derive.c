@@ -2,6 +2,7 @@
  * Values that the shapes of a file tell, and what a given config says otherwise. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -37,12 +38,38 @@ static void set_number(struct nwi_config *config, struct nwi_json_value *value,
     value->text_size = strlen(value->text);
 }
 
+static void set_text(struct nwi_json_value *value, const char *text)
+{
+    value->text = text;
+    value->text_size = strlen(text);
+}
+
 void nwi_config_derive(struct nwi_config *config, const char *key, int64_t number)
 {
     struct nwi_json_value *value =
         number < 0 ? NULL : add(config, key, NWI_JSON_IS_NUMBER);
     if (value)
         set_number(config, value, number);
+}
+
+void nwi_config_derive_ratio(struct nwi_config *config, const char *key, int64_t part,
+                             int64_t whole)
+{
+    char digits[40] = "";
+    bool good = false;
+    for (int n = 1; n <= 17 && part > 0 && whole > 0 && !good; n++) {
+        (void)snprintf(digits, sizeof digits, "%.*g", n,
+                       ((double)part + 0.5) / (double)whole);
+        double scaled = strtod(digits, NULL) * (double)whole;
+        good = scaled >= (double)part && scaled < (double)part + 1;
+    }
+    struct nwi_json_value *value = good ? add(config, key, NWI_JSON_IS_NUMBER) : NULL;
+    if (!value)
+        return;
+    const char *text = nwi_arena_copy(config->arena, digits, strlen(digits));
+    if (!text && config->code == NW_OK)
+        config->code = nwi_fail_nomem(config->err, sizeof digits);
+    set_text(value, text ? text : "0");
 }
 
 void nwi_config_derive_bool(struct nwi_config *config, const char *key, bool truth)
@@ -55,12 +82,6 @@ void nwi_config_derive_bool(struct nwi_config *config, const char *key, bool tru
 void nwi_config_derive_null(struct nwi_config *config, const char *key)
 {
     (void)add(config, key, NWI_JSON_IS_NULL);
-}
-
-static void set_text(struct nwi_json_value *value, const char *text)
-{
-    value->text = text;
-    value->text_size = strlen(text);
 }
 
 void nwi_config_derive_text(struct nwi_config *config, const char *key,
