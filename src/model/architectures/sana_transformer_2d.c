@@ -208,8 +208,9 @@ static void derive_block(struct nwi_config *c, const struct nwi_header *h, int64
     derive_cross(c, h, &told);
     nwi_config_derive_bool(c, "attention_bias",
                            nwi_header_has(h, "transformer_blocks.0.attn1.to_q.bias"));
-    nwi_config_derive_bool(c, "norm_elementwise_affine",
-                           nwi_header_has(h, "transformer_blocks.0.norm2.weight"));
+    if (told.cross_inner > 0)
+        nwi_config_derive_bool(c, "norm_elementwise_affine",
+                               nwi_header_has(h, "transformer_blocks.0.norm2.weight"));
     nwi_config_derive_ratio(
         c, "mlp_ratio",
         nwi_header_dim(h, "transformer_blocks.0.ff.conv_point.weight", 1), dim);
