@@ -27,19 +27,29 @@ struct binder {
 
 /* ---- what is asked for ---- */
 
-static bool asks_for_model(const struct nw_load_options *options)
+/* A component of a folder is picked, not converted: its names are its class's own. A part of
+ * an all-in-one file is asked for. */
+static bool asks_for_part(const struct binder *b)
 {
-    return options->component || options->klass || options->config || options->model ||
+    const char *name = b->options->component;
+    return name && strcmp(b->ckpt->components[b->component].info.name, name) != 0;
+}
+
+static bool asks_for_model(const struct binder *b)
+{
+    const struct nw_load_options *options = b->options;
+    return asks_for_part(b) || options->klass || options->config || options->model ||
            options->rules || options->flags & NW_LOAD_EMA;
 }
 
-static uint32_t wanted_layout(const struct nw_load_options *options)
+static uint32_t wanted_layout(const struct binder *b)
 {
+    const struct nw_load_options *options = b->options;
     if (options->flags & NW_LOAD_FLAT)
         return NW_LAYOUT_STORED;
     if (options->layout != NW_LAYOUT_AUTO)
         return options->layout;
-    return asks_for_model(options) ? NW_LAYOUT_DIFFUSERS : NW_LAYOUT_STORED;
+    return asks_for_model(b) ? NW_LAYOUT_DIFFUSERS : NW_LAYOUT_STORED;
 }
 
 /* ---- which part ---- */
@@ -404,18 +414,44 @@ static int match_model(struct binder *b, uint32_t layout, struct nw_model *model
     return nwi_selector_unique(&selector, b->ckpt, b->out, b->err);
 }
 
+/* A part of the file under its stored names, prefix and all. */
+static void restore_names(const struct binder *b)
+{
+    const struct nwi_region *region = &b->part->region;
+    for (size_t i = 0; i < region->n; i++) {
+        region->rows[i].name -= region->prefix_size;
+        region->rows[i].name_size += region->prefix_size;
+    }
+}
+
+static int bind_stored_part(struct binder *b)
+{
+    struct nwi_mapping_of mapping;
+    restore_names(b);
+    b->given_made = true;
+    NWI_TRY(nwi_header_init(&b->given, b->part->region.rows, b->part->region.n,
+                            b->scratch.memory, b->err));
+    NWI_TRY(nwi_rules_apply(NULL, NWI_TO_DIFFUSERS, &b->given, b->ckpt, &b->hints,
+                            b->arena, &mapping, b->err));
+    return match_model(b, NW_LAYOUT_STORED, NULL, &mapping);
+}
+
 static int bind(struct binder *b, uint32_t layout)
 {
     struct nwi_mapping_of mapping;
     struct nw_model *model = NULL;
-    NWI_TRY(refuse_adapter(b));
+    if (layout != NW_LAYOUT_STORED)
+        NWI_TRY(refuse_adapter(b));
     NWI_TRY(nwi_detect(b->ckpt, b->component, &b->hints, &b->scratch, &b->detection,
                        b->err));
     NWI_TRY(pick_part(b));
-    NWI_TRY(check_known(b));
+    if (layout != NW_LAYOUT_STORED)
+        NWI_TRY(check_known(b));
     if (b->options->flags & NW_LOAD_EMA)
         NWI_TRY(use_averaged(b));
     describe(b, layout);
+    if (layout == NW_LAYOUT_STORED)
+        return bind_stored_part(b);
     b->given_made = true;
     NWI_TRY(nwi_header_init(&b->given, b->part->region.rows, b->part->region.n,
                             b->scratch.memory, b->err));
@@ -431,7 +467,6 @@ int nwi_bind(const struct nw_checkpoint *ckpt, uint32_t component,
              struct nwi_bindings *out, struct nw_error *err)
 {
     struct nw_error local = {0};
-    uint32_t layout = wanted_layout(options);
     struct binder b = {
         .ckpt = ckpt,
         .component = component,
@@ -441,7 +476,9 @@ int nwi_bind(const struct nw_checkpoint *ckpt, uint32_t component,
         .out = out,
         .err = err ? err : &local,
     };
-    if (layout == NW_LAYOUT_STORED)
+    uint32_t layout = wanted_layout(&b);
+    if (layout == NW_LAYOUT_STORED &&
+        (options->flags & NW_LOAD_FLAT || !asks_for_part(&b)))
         return nwi_bind_flat(ckpt, component, options, arena, out, err);
     *out = (struct nwi_bindings){0};
     nwi_arena_init(&b.scratch, arena->memory);

@@ -82,7 +82,7 @@ static void put_component(struct nwi_json_writer *w, const struct nw_checkpoint 
     nwi_json_put_str(w, "family", info->family);
     nwi_json_put_str(w, "variant", info->variant);
     nwi_json_put_str(w, "layout", info->layout);
-    nwi_json_put_str(w, "prefix", info->prefix);
+    nwi_json_put_str(w, "prefix", info->family || *info->prefix ? info->prefix : NULL);
     nwi_json_put_str(w, "prediction_type", info->prediction_type);
     nwi_json_put_str(w, "state", states[info->state]);
     put_absent(w, part->found);

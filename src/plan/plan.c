@@ -81,7 +81,7 @@ static struct nw_plan *new_plan(struct nw_checkpoint *ckpt)
 static int pick_component(struct nw_plan *plan, const struct nw_load_options *options,
                           struct nw_error *err)
 {
-    bool single = plan->ckpt->n_components == 1;
+    bool single = plan->ckpt->n_components == 1 && !plan->ckpt->is_pipeline;
     const char *name = single ? NULL : options->component;
     return nwi_checkpoint_pick(plan->ckpt, name, &plan->component, err);
 }

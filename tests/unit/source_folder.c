@@ -521,12 +521,19 @@ static void test_non_ascii(void **state)
     assert_has(err.file, name);
 }
 
+/* It may be a part of an all-in-one file: plans decide. */
 static void test_component_of_a_model(void **state)
 {
+    struct nw_error err;
+    struct nw_checkpoint *ckpt = NULL;
+    struct nw_plan *plan = NULL;
     struct nw_open_options options = {.size = sizeof options, .component = "unet"};
+    struct nw_load_options load = {.size = sizeof load, .component = "unet"};
     WEIGHTS(*state, "model.safetensors", 1, "w");
-    (void)refuse_with(*state, &options, NW_E_NOT_FOUND);
-    (void)refuse_with(at(*state, "model.safetensors"), &options, NW_E_NOT_FOUND);
+    assert_ok(nw_open(*state, &options, &ckpt, &err), &err);
+    assert_code(nw_plan_create(ckpt, &load, &plan, &err), NW_E_NOT_FOUND, &err);
+    assert_null(plan);
+    nw_checkpoint_free(ckpt);
 }
 
 int main(void)
