@@ -71,6 +71,20 @@ int64_t nwi_vae_log2(struct nwi_config *c, const char *key, int64_t value)
     return n;
 }
 
+bool nwi_vae_lists(const struct nwi_config_ints *list, int64_t value)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->at[i] == value)
+            return true;
+    }
+    return false;
+}
+
+int64_t nwi_vae_halved(int64_t value, size_t times)
+{
+    return times < 32 ? value >> times : 0;
+}
+
 /* ---- modules ---- */
 
 void nwi_vae_group_norm(struct nwi_module *m, const char *name, int64_t channels,

@@ -24,6 +24,10 @@ bool nwi_vae_divides(struct nwi_config *c, int64_t a, int64_t b);
 /* How often a whole number can be halved: floor(log2), BAD_CONFIG below 1. */
 int64_t nwi_vae_log2(struct nwi_config *c, const char *key, int64_t value);
 
+bool nwi_vae_lists(const struct nwi_config_ints *list, int64_t value);
+/* value / 2^times. */
+int64_t nwi_vae_halved(int64_t value, size_t times);
+
 /* ---- modules ---- */
 
 /* GroupNorm with its affine part. */

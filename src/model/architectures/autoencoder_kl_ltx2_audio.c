@@ -70,15 +70,6 @@ static void middle(struct nwi_module *m, const struct audio *audio, int64_t chan
     }
 }
 
-static bool has_attention(const struct audio *audio, int64_t resolution)
-{
-    for (size_t i = 0; i < audio->attention.n; i++) {
-        if (audio->attention.at[i] == resolution)
-            return true;
-    }
-    return false;
-}
-
 /* The n resnets of a level, and as many attentions where its resolution has them. */
 static void level(struct nwi_module *m, const struct audio *audio, int64_t n,
                   int64_t in, int64_t out, int64_t resolution)
@@ -88,16 +79,11 @@ static void level(struct nwi_module *m, const struct audio *audio, int64_t n,
         {
             resnet(m, audio, j == 0 ? in : out, out);
         }
-    for (int64_t j = 0; has_attention(audio, resolution) && j < n; j++)
+    for (int64_t j = 0; nwi_vae_lists(&audio->attention, resolution) && j < n; j++)
         NWI_IN(m, "attn.%lld", (long long)j)
         {
             attention(m, audio, out);
         }
-}
-
-static int64_t halved(int64_t resolution, size_t times)
-{
-    return times < 32 ? resolution >> times : 0;
 }
 
 static void encoder(struct nwi_module *m, const struct audio *audio, int64_t in,
@@ -113,7 +99,7 @@ static void encoder(struct nwi_module *m, const struct audio *audio, int64_t in,
         NWI_IN(m, "down.%zu", i)
         {
             level(m, audio, audio->layers, from, channels,
-                  halved(audio->resolution, i));
+                  nwi_vae_halved(audio->resolution, i));
             if (i + 1 < n)
                 nwi_conv2d(m, "downsample.conv", channels, channels, 3, true);
         }
@@ -127,7 +113,7 @@ static void decoder(struct nwi_module *m, const struct audio *audio, int64_t in,
                     int64_t out)
 {
     size_t n = audio->mult.n;
-    int64_t start = halved(audio->resolution, n - 1);
+    int64_t start = nwi_vae_halved(audio->resolution, n - 1);
     causal_conv(m, "conv_in", in, audio->base * audio->mult.at[n - 1], 3);
     middle(m, audio, audio->base * audio->mult.at[n - 1]);
     for (size_t i = 0; i < n; i++) {

@@ -22,8 +22,7 @@ static void mixing_block(struct nwi_module *m, const char *list, int64_t i,
 /* Channels of a level: each has half of the next one's. */
 static int64_t width_of(int64_t dim, int64_t levels, int64_t i)
 {
-    int64_t halvings = levels - 1 - i;
-    return halvings < 32 ? dim >> halvings : 0;
+    return nwi_vae_halved(dim, (size_t)(levels - 1 - i));
 }
 
 /* Encoder: a block a level, with a convolution that halves the image before all but the
