@@ -159,17 +159,6 @@ void nwi_ltx_decoder(struct nwi_module *m, const struct nwi_ltx_half *half, int6
 
 /* ---- reading ---- */
 
-void nwi_ltx_spread(struct nwi_config *c, const char *key, bool may,
-                    struct nwi_config_ints *list, size_t n)
-{
-    if (!list->scalar)
-        return;
-    if (!may)
-        nwi_config_fail(c, NW_E_BAD_CONFIG, "\"%s\" of the config is not a list", key);
-    else
-        nwi_config_spread(c, key, list, n);
-}
-
 bool nwi_ltx_check_layers(struct nwi_config *c, const char *key,
                           const struct nwi_config_ints *layers, size_t n)
 {
@@ -181,26 +170,31 @@ bool nwi_ltx_check_layers(struct nwi_config *c, const char *key,
     return nwi_vae_need(c, key, layers->n, n);
 }
 
-/* The list under `key` in place of the default in `list`. */
-static void over(struct nwi_config *c, const char *key, struct nwi_config_ints *list)
+/* A list in place of the class's own, which is in it. */
+static void sizes_over(struct nwi_config *c, const char *key,
+                       struct nwi_config_ints *list)
 {
-    struct nwi_config_ints fallback = *list;
-    nwi_config_ints_or(c, key, fallback.at, fallback.n, list);
+    struct nwi_config_ints own = *list;
+    nwi_vae_ints(c, key, own.at, own.n, list);
+}
+
+static void flags_over(struct nwi_config *c, const char *key, bool single, size_t n,
+                       struct nwi_config_ints *list)
+{
+    struct nwi_config_ints own = *list;
+    nwi_vae_flags(c, key, own.at, own.n, single, list);
+    if (list->scalar)
+        nwi_config_spread(c, key, list, n);
 }
 
 void nwi_ltx_read_decoder(struct nwi_config *c, struct nwi_ltx_half *half)
 {
-    bool may = half->second;
-    over(c, "decoder_block_out_channels", &half->channels);
-    over(c, "decoder_layers_per_block", &half->layers);
-    over(c, "decoder_spatio_temporal_scaling", &half->scaling);
-    over(c, "decoder_inject_noise", &half->noise);
-    over(c, "upsample_factor", &half->factor);
-    half->timestep = nwi_config_bool(c, "timestep_conditioning", false);
-    nwi_ltx_spread(c, "decoder_block_out_channels", false, &half->channels, 0);
-    nwi_ltx_spread(c, "decoder_layers_per_block", false, &half->layers, 0);
-    nwi_ltx_spread(c, "upsample_factor", false, &half->factor, 0);
+    sizes_over(c, "decoder_block_out_channels", &half->channels);
+    sizes_over(c, "decoder_layers_per_block", &half->layers);
+    sizes_over(c, "upsample_factor", &half->factor);
     size_t n = half->layers.n > 0 ? half->layers.n : 1;
-    nwi_ltx_spread(c, "decoder_spatio_temporal_scaling", may, &half->scaling, n - 1);
-    nwi_ltx_spread(c, "decoder_inject_noise", may, &half->noise, n);
+    flags_over(c, "decoder_spatio_temporal_scaling", half->second, n - 1,
+               &half->scaling);
+    flags_over(c, "decoder_inject_noise", half->second, n, &half->noise);
+    half->timestep = nwi_config_bool(c, "timestep_conditioning", false);
 }

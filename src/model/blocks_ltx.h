@@ -47,10 +47,7 @@ void nwi_ltx_decoder(struct nwi_module *m, const struct nwi_ltx_half *half, int6
 /* Reads the decoder's keys; `half` holds the class's defaults. Where LTX-2 lets one truth
  * value stand for all levels, they are spread. */
 void nwi_ltx_read_decoder(struct nwi_config *c, struct nwi_ltx_half *half);
-/* Spreads a single value, or refuses it where the class needs a list. */
-void nwi_ltx_spread(struct nwi_config *c, const char *key, bool may,
-                    struct nwi_config_ints *list, size_t n);
-/* False unless all lists are long enough for n levels. */
+/* False if there are fewer than n items; LIMIT if one is too large. */
 bool nwi_ltx_check_layers(struct nwi_config *c, const char *key,
                           const struct nwi_config_ints *layers, size_t n);
 

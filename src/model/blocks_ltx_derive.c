@@ -100,7 +100,7 @@ static int64_t read_up(const struct nwi_header *h, size_t i, size_t at, int64_t 
     int64_t factor = up_factor(h, i, before, out);
     int64_t made =
         nwi_vae_dim(h, 0, "decoder.up_blocks.%zu.upsamplers.0.conv.conv.weight", i);
-    if (factor < 1)
+    if (factor < 1 || factor > 1024 || out > INT32_MAX)
         return -1;
     told->factors[at] = factor;
     told->channels[at] = out * factor;

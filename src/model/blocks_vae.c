@@ -16,8 +16,27 @@ void nwi_vae_ints(struct nwi_config *c, const char *key, const int64_t *fallback
                   size_t n, struct nwi_config_ints *out)
 {
     nwi_config_ints_or(c, key, fallback, n, out);
-    if (out->scalar)
+    bool good = !out->scalar;
+    for (size_t i = 0; i < out->n; i++) {
+        good = good && out->at[i] != NWI_NULL;
+        if (out->at[i] == NWI_NULL)
+            out->at[i] = 0;
+    }
+    if (!good)
+        nwi_config_fail(c, NW_E_BAD_CONFIG,
+                        "\"%s\" of the config is not a list of numbers", key);
+}
+
+void nwi_vae_flags(struct nwi_config *c, const char *key, const int64_t *fallback,
+                   size_t n, bool single, struct nwi_config_ints *out)
+{
+    nwi_config_ints_or(c, key, fallback, n, out);
+    if (out->scalar && !single)
         nwi_config_fail(c, NW_E_BAD_CONFIG, "\"%s\" of the config is not a list", key);
+    for (size_t i = 0; i < out->n; i++) {
+        if (out->at[i] == NWI_NULL)
+            out->at[i] = 0;
+    }
 }
 
 bool nwi_vae_need(struct nwi_config *c, const char *key, size_t have, size_t n)
@@ -170,6 +189,12 @@ size_t nwi_vae_levels(const struct nwi_header *h, const char *prefix)
 {
     int64_t n = nwi_header_count(h, prefix);
     return n > 0 && n < (int64_t)NWI_CONFIG_LIST ? (size_t)n : 0;
+}
+
+int64_t nwi_vae_layers(const struct nwi_header *h, const char *prefix)
+{
+    int64_t n = nwi_header_count(h, prefix);
+    return n <= NWI_CONFIG_DEPTH ? n : 0;
 }
 
 int64_t nwi_vae_ratio(int64_t value, int64_t base)

@@ -10,10 +10,14 @@
 
 /* ---- configs ---- */
 
-/* A list that the class walks by index: BAD_CONFIG for a single number, and unless
- * nwi_vae_need finds at least n items. */
+/* A list that the class walks by index: BAD_CONFIG for a single number, for nulls in it, and
+ * unless nwi_vae_need finds at least n items. */
 void nwi_vae_ints(struct nwi_config *c, const char *key, const int64_t *fallback,
                   size_t n, struct nwi_config_ints *out);
+/* The same of truth values: null is false. `single`: one value may stand for all, which
+ * nwi_config_spread does. */
+void nwi_vae_flags(struct nwi_config *c, const char *key, const int64_t *fallback,
+                   size_t n, bool single, struct nwi_config_ints *out);
 bool nwi_vae_need(struct nwi_config *c, const char *key, size_t have, size_t n);
 /* A number of at least 1 (what the class divides by), else BAD_CONFIG and 1. */
 int64_t nwi_vae_positive(struct nwi_config *c, const char *key, int64_t fallback);
@@ -54,6 +58,8 @@ int64_t nwi_vae_run(const struct nwi_header *h, const char *leaf, const char *fo
                     ...) __attribute__((format(printf, 3, 4)));
 /* nwi_header_count, 0 above what a config's list may hold. */
 size_t nwi_vae_levels(const struct nwi_header *h, const char *prefix);
+/* The same, up to NWI_CONFIG_DEPTH. */
+int64_t nwi_vae_layers(const struct nwi_header *h, const char *prefix);
 /* values[i] / base if that is whole and above 0, else -1. */
 int64_t nwi_vae_ratio(int64_t value, int64_t base);
 

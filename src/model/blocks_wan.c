@@ -207,7 +207,7 @@ bool nwi_wan_read(struct nwi_config *c, struct nwi_wan *wan)
                             .layers = nwi_config_count(c, "num_res_blocks", 2)};
     wan->decoder_dim = wan->dim;
     nwi_vae_ints(c, "dim_mult", mult, 4, &wan->mult);
-    nwi_vae_ints(c, "temperal_downsample", temporal, 3, &wan->temporal);
+    nwi_vae_flags(c, "temperal_downsample", temporal, 3, false, &wan->temporal);
     read_attention(c, wan);
     return nwi_vae_need(c, "dim_mult", wan->mult.n, 1) &&
            nwi_vae_need(c, "temperal_downsample", wan->temporal.n, wan->mult.n - 1);
@@ -219,7 +219,7 @@ bool nwi_wan_read(struct nwi_config *c, struct nwi_wan *wan)
  * end in a downsampling. A level is a block in Wan 2.2, else it ends at a resampling. */
 static size_t read_downs(const struct nwi_header *h, int64_t *widths, bool *time)
 {
-    int64_t blocks = nwi_header_count(h, "encoder.down_blocks.");
+    int64_t blocks = nwi_vae_layers(h, "encoder.down_blocks.");
     size_t n = 0;
     for (int64_t i = 0; i < blocks; i++) {
         long long at = (long long)i;
@@ -248,7 +248,7 @@ static bool has_time_up(const struct nwi_header *h, size_t i)
 
 static bool has_attention(const struct nwi_header *h)
 {
-    int64_t blocks = nwi_header_count(h, "encoder.down_blocks.");
+    int64_t blocks = nwi_vae_layers(h, "encoder.down_blocks.");
     for (int64_t i = 0; i < blocks; i++) {
         if (nwi_vae_has(h, "encoder.down_blocks.%lld.to_qkv.weight", (long long)i))
             return true;

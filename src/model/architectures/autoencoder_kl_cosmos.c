@@ -150,7 +150,8 @@ static void decoder(struct nwi_module *m, const struct cosmos *cosmos, int64_t i
         NWI_IN(m, "up_blocks.%zu", i)
         {
             int64_t layers = cosmos->layers + 1;
-            bool attention = i < 32 && nwi_vae_lists(&cosmos->attention, start << i);
+            bool attention =
+                i < 32 && nwi_vae_lists(&cosmos->attention, start * ((int64_t)1 << i));
             bool up = i + 1 < n;
             blocks(m, layers, attention ? layers : 0, channels->at[n - i],
                    channels->at[n - i - 1]);

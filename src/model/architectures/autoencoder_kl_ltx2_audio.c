@@ -123,7 +123,7 @@ static void decoder(struct nwi_module *m, const struct audio *audio, int64_t in,
         NWI_IN(m, "up.%zu", i)
         {
             level(m, audio, audio->layers + 1, from, channels,
-                  before < 32 ? start << before : 0);
+                  before < 32 ? start * ((int64_t)1 << before) : 0);
             if (i > 0)
                 causal_conv(m, "upsample.conv", channels, channels, 3);
         }
@@ -219,7 +219,8 @@ static void derive(struct nwi_config *c, const struct nwi_header *h)
                       nwi_header_dim(h, "decoder.conv_out.conv.weight", 0));
     nwi_config_derive(c, "latent_channels", latent);
     if (latent > 0 && encoded > 0)
-        nwi_config_derive_bool(c, "double_z", encoded == 2 * latent);
+        nwi_config_derive_bool(c, "double_z",
+                               encoded % 2 == 0 && encoded / 2 == latent);
     nwi_config_derive(c, "num_res_blocks",
                       nwi_vae_run(h, "conv1.conv.weight", "decoder.up.0.block") - 1);
     nwi_config_derive_bool(c, "mid_block_add_attention",

@@ -43,14 +43,15 @@ static bool read_encoder(struct nwi_config *c, struct nwi_ltx_half *half)
     struct nwi_config_texts types;
     nwi_vae_ints(c, "block_out_channels", channels, 4, &half->channels);
     nwi_vae_ints(c, "layers_per_block", layers, 5, &half->layers);
-    nwi_config_ints_or(c, "spatio_temporal_scaling", scaling, 4, &half->scaling);
+    nwi_vae_flags(c, "spatio_temporal_scaling", scaling, 4, true, &half->scaling);
     nwi_config_texts_or(c, "down_block_types", types_default, 4, &types);
     nwi_config_texts_or(c, "downsample_type", kinds, 4, &half->resample);
     size_t n = half->channels.n;
     if (!nwi_ltx_check_layers(c, "layers_per_block", &half->layers, n > 0 ? n : 1))
         return false;
-    nwi_ltx_spread(c, "spatio_temporal_scaling", true, &half->scaling,
-                   half->layers.n - 1);
+    if (half->scaling.scalar)
+        nwi_config_spread(c, "spatio_temporal_scaling", &half->scaling,
+                          half->layers.n - 1);
     if (!nwi_vae_need(c, "spatio_temporal_scaling", half->scaling.n, n) ||
         !nwi_vae_need(c, "down_block_types", types.n, n) ||
         !nwi_vae_need(c, "downsample_type", half->resample.n, n))

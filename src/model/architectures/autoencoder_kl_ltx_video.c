@@ -82,7 +82,7 @@ static void build(struct nwi_module *m, struct nwi_config *c)
     int64_t out = nwi_config_int(c, "out_channels", 3) * patch * patch;
     nwi_vae_ints(c, "block_out_channels", channels, 4, &down.channels);
     nwi_vae_ints(c, "layers_per_block", layers, 5, &down.layers);
-    nwi_vae_ints(c, "spatio_temporal_scaling", scaling, 4, &down.scaling);
+    nwi_vae_flags(c, "spatio_temporal_scaling", scaling, 4, false, &down.scaling);
     nwi_config_texts_or(c, "down_block_types", old, 4, &types);
     nwi_config_texts_or(c, "downsample_type", conv, 4, &down.resample);
     nwi_ltx_read_decoder(c, &up);

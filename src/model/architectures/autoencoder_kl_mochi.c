@@ -122,8 +122,10 @@ static bool read(struct nwi_config *c, struct mochi *mochi, size_t levels)
     nwi_vae_ints(c, "layers_per_block", layers, 5, &mochi->layers);
     nwi_vae_ints(c, "temporal_expansions", time, 3, &mochi->time);
     nwi_vae_ints(c, "spatial_expansions", space, 3, &mochi->space);
-    nwi_vae_ints(c, "add_attention_block", attention, 5, &mochi->attention);
+    nwi_vae_flags(c, "add_attention_block", attention, 5, false, &mochi->attention);
     for (size_t i = 0; i < mochi->space.n || i < mochi->time.n; i++) {
+        if (mochi->space.at[i] < 0 || mochi->time.at[i] < 0)
+            nwi_config_fail(c, NW_E_BAD_CONFIG, "the config expands less than 0 times");
         if (mochi->space.at[i] > 1024 || mochi->time.at[i] > 1024)
             nwi_config_fail(c, NW_E_LIMIT, "the config expands more than 1024 times");
     }
@@ -132,7 +134,8 @@ static bool read(struct nwi_config *c, struct mochi *mochi, size_t levels)
             nwi_config_fail(c, NW_E_LIMIT, "the config has more than %d layers",
                             NWI_CONFIG_DEPTH);
     }
-    return nwi_vae_need(c, "layers_per_block", mochi->layers.n, levels) &&
+    return c->code == NW_OK &&
+           nwi_vae_need(c, "layers_per_block", mochi->layers.n, levels) &&
            nwi_vae_need(c, "add_attention_block", mochi->attention.n, levels) &&
            nwi_vae_need(c, "temporal_expansions", mochi->time.n, levels - 1) &&
            nwi_vae_need(c, "spatial_expansions", mochi->space.n, levels - 1);

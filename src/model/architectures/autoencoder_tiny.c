@@ -120,7 +120,7 @@ static void derive_half(struct nwi_config *c, const struct nwi_header *h,
     size_t n = 0;
     int64_t run = 0;
     (void)snprintf(prefix, sizeof prefix, "%s.layers.", half);
-    int64_t layers = nwi_header_count(h, prefix);
+    int64_t layers = nwi_vae_layers(h, prefix);
     /* The encoder's last and the decoder's first convolution are no stage's. */
     for (int64_t i = encodes ? 0 : 1; i < layers; i++) {
         int64_t width = nwi_vae_dim(h, side, "%s%lld.weight", prefix, (long long)i);
