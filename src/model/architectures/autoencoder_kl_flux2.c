@@ -6,6 +6,7 @@
 
 static void build(struct nwi_module *m, struct nwi_config *c)
 {
+    static const int64_t none[] = {0};
     static const int64_t channels[] = {128, 256, 512, 512};
     static const int64_t patches[] = {2, 2};
     struct nwi_config_ints patch;
@@ -19,7 +20,7 @@ static void build(struct nwi_module *m, struct nwi_config *c)
     nwi_vae_ints(c, "patch_size", patches, 2, &patch);
     if (patch.n != 2)
         nwi_config_fail(c, NW_E_UNSUPPORTED, "\"patch_size\" of the config is no pair");
-    nwi_vae_ints(c, "decoder_block_out_channels", NULL, 0, &own);
+    nwi_vae_ints(c, "decoder_block_out_channels", none, 0, &own);
     if (own.n > 0)
         decoder.channels = own;
 

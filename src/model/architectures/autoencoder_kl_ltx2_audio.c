@@ -157,6 +157,7 @@ static bool read_norm(struct nwi_config *c)
 
 static void build(struct nwi_module *m, struct nwi_config *c)
 {
+    static const int64_t none[] = {0};
     static const int64_t mult[] = {1, 2, 4};
     int64_t in = nwi_config_int(c, "in_channels", 2);
     int64_t out = nwi_config_int(c, "output_channels", 2);
@@ -169,7 +170,7 @@ static void build(struct nwi_module *m, struct nwi_config *c)
                           .mid_attention =
                               nwi_config_bool(c, "mid_block_add_attention", false)};
     nwi_vae_ints(c, "ch_mult", mult, 3, &audio.mult);
-    nwi_vae_ints(c, "attn_resolutions", NULL, 0, &audio.attention);
+    nwi_vae_ints(c, "attn_resolutions", none, 0, &audio.attention);
     if (!nwi_vae_need(c, "ch_mult", audio.mult.n, 1))
         return;
 
