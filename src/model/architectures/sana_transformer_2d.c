@@ -10,7 +10,7 @@ struct sana {
     int64_t dim;
     int64_t heads;
     int64_t head_dim;
-    int64_t cross_heads; /* 0: null */
+    int64_t cross_heads;
     int64_t cross_head_dim;
     int64_t cross_dim; /* NWI_NULL: no cross attention */
     int64_t inner;     /* of the feed forward */
@@ -91,13 +91,18 @@ static void patch_embed(struct nwi_module *m, struct nwi_config *c, int64_t dim)
 
 static void read_cross(struct nwi_config *c, struct sana *sana)
 {
+    int64_t heads = nwi_config_int_or_null(c, "num_cross_attention_heads", 20);
+    int64_t head_dim = nwi_config_int_or_null(c, "cross_attention_head_dim", 112);
     sana->cross_dim = nwi_config_int_or_null(c, "cross_attention_dim", 2240);
-    sana->cross_heads = nwi_config_int_or_null(c, "num_cross_attention_heads", 20);
-    sana->cross_head_dim = nwi_config_int_or_null(c, "cross_attention_head_dim", 112);
-    if (sana->cross_dim != NWI_NULL &&
-        (sana->cross_dim <= 0 || sana->cross_heads <= 0 || sana->cross_head_dim <= 0))
+    if (sana->cross_dim == NWI_NULL)
+        return;
+    if (sana->cross_dim <= 0 || heads <= 0 || head_dim <= 0) {
         nwi_config_fail(c, NW_E_BAD_CONFIG,
                         "the config has no heads for its cross attention");
+        return;
+    }
+    sana->cross_heads = heads;
+    sana->cross_head_dim = head_dim;
 }
 
 static void build(struct nwi_module *m, struct nwi_config *c)
