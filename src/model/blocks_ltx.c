@@ -130,7 +130,7 @@ void nwi_ltx_decoder(struct nwi_module *m, const struct nwi_ltx_half *half, int6
     if (!check_decoder(m->config, half))
         return;
     struct nwi_ltx_resnet shape = {.timestep = half->timestep, .second = half->second};
-    int64_t last = half->channels.at[half->channels.n - n] / back(&half->factor, n - 1);
+    int64_t last = half->channels.at[0] / back(&half->factor, n - 1);
     if (half->timestep) {
         nwi_parameter(m, "timestep_scale_multiplier", NWI_SCALAR);
         nwi_parameter(m, "scale_shift_table", NWI_DIMS(2, last));

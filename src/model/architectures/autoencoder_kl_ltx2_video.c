@@ -6,6 +6,8 @@
 #include "model/architecture.h"
 #include "model/blocks_ltx.h"
 
+static const char only[] = "LTX2VideoDownBlock3D"; /* type of down block */
+
 static void encoder(struct nwi_module *m, const struct nwi_ltx_half *half, int64_t in,
                     int64_t latent)
 {
@@ -16,7 +18,7 @@ static void encoder(struct nwi_module *m, const struct nwi_ltx_half *half, int64
         NWI_IN(m, "down_blocks.%zu", i)
         {
             int64_t before = shape.out;
-            shape.in = shape.out = before;
+            shape.in = before;
             nwi_ltx_resnets(m, half->layers.at[i], shape);
             shape.out = half->channels.at[i] != 0 ? half->channels.at[i] : before;
             if (half->scaling.at[i])
@@ -36,7 +38,6 @@ static bool read_encoder(struct nwi_config *c, struct nwi_ltx_half *half)
     static const int64_t channels[] = {256, 512, 1024, 2048};
     static const int64_t layers[] = {4, 6, 6, 2, 2};
     static const int64_t scaling[] = {1, 1, 1, 1};
-    static const char only[] = "LTX2VideoDownBlock3D";
     static const char *const types_default[] = {only, only, only, only};
     static const char *const kinds[] = {"spatial", "temporal", "spatiotemporal",
                                         "spatiotemporal"};
@@ -98,13 +99,12 @@ static void build(struct nwi_module *m, struct nwi_config *c)
 
 static void derive(struct nwi_config *c, const struct nwi_header *h)
 {
-    static const char *const one[] = {"LTX2VideoDownBlock3D"};
     const char *types[NWI_CONFIG_LIST];
     int64_t outputs[NWI_CONFIG_LIST];
     size_t n = nwi_vae_levels(h, "encoder.down_blocks.");
     nwi_ltx_derive(c, h, true);
     for (size_t i = 0; i < n; i++) {
-        types[i] = one[0];
+        types[i] = only;
         outputs[i] = i + 1 < n ? nwi_ltx_down_input(h, i + 1)
                                : nwi_header_dim(h, "encoder.conv_out.conv.weight", 1);
     }
