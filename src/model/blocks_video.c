@@ -6,15 +6,15 @@
 #include <string.h>
 
 #include "model/blocks.h"
+#include "model/blocks_dit.h"
 
-#define SIDE_MOST   4096
-#define SCALED_MOST 0x1p60
+#define SIDE_MOST 4096
 
 static int64_t check_side(struct nwi_config *c, const char *key, int64_t side)
 {
-    if (side >= 0 && side <= SIDE_MOST)
+    if (side >= 1 && side <= SIDE_MOST)
         return side;
-    nwi_config_fail(c, side < 0 ? NW_E_BAD_CONFIG : NW_E_LIMIT,
+    nwi_config_fail(c, side < 1 ? NW_E_BAD_CONFIG : NW_E_LIMIT,
                     "\"%s\" of the config is %lld", key, (long long)side);
     return 1;
 }
@@ -40,13 +40,13 @@ int64_t nwi_video_patch_side(struct nwi_config *c, const char *key, int64_t fall
     return check_side(c, key, nwi_config_int(c, key, fallback));
 }
 
-int64_t nwi_video_scaled(struct nwi_config *c, int64_t dim, double ratio)
+int64_t nwi_video_mlp(struct nwi_config *c, int64_t dim)
 {
-    double scaled = (double)dim * ratio;
-    if (scaled >= 0 && scaled < SCALED_MOST)
-        return (int64_t)scaled;
-    nwi_config_fail(c, NW_E_BAD_CONFIG, "the config makes a width of %g", scaled);
-    return 0;
+    double ratio = nwi_config_real(c, "mlp_ratio", 4);
+    int64_t inner = nwi_scaled(c, ratio, dim);
+    if (inner == 0)
+        nwi_config_fail(c, NW_E_BAD_CONFIG, "\"mlp_ratio\" of the config is %g", ratio);
+    return inner;
 }
 
 bool nwi_video_gated(struct nwi_config *c, const char *key, const char *fallback)
@@ -84,4 +84,21 @@ void nwi_video_derive_factor(struct nwi_config *c, const char *key, int64_t prod
                              const char *other, int64_t usual)
 {
     nwi_config_derive(c, key, nwi_video_over(product, nwi_config_int(c, other, usual)));
+}
+
+void nwi_video_derive_out(struct nwi_config *c, const char *key, int64_t in,
+                          int64_t out)
+{
+    int64_t said = nwi_config_int_or_null(c, key, out);
+    if ((said == NWI_NULL || said == 0) && in == out)
+        return;
+    nwi_config_derive(c, key, out);
+}
+
+void nwi_video_derive_gate(struct nwi_config *c, const char *key, const char *fallback,
+                           int64_t proj, int64_t back)
+{
+    bool gated = back > 0 && nwi_video_over(proj, back) == 2;
+    if (back > 0 && nwi_video_gated(c, key, fallback) != gated)
+        nwi_config_derive_text(c, key, gated ? "geglu" : "gelu-approximate");
 }

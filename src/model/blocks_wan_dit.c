@@ -143,7 +143,8 @@ void nwi_wan_dit_derive_patch(struct nwi_config *c, const struct nwi_header *h,
     }
     nwi_config_derive_ints(c, "patch_size", patch, 3);
     nwi_config_derive(c, in, nwi_header_dim(h, "patch_embedding.weight", 1));
-    nwi_config_derive(c, out, channels);
+    nwi_video_derive_out(c, out, nwi_header_dim(h, "patch_embedding.weight", 1),
+                         channels);
 }
 
 static void derive_image(struct nwi_config *c, const struct nwi_header *h)

@@ -5,7 +5,12 @@ import re
 
 LIBRARIES = ("diffusers", "transformers")
 # Classes that their library does not export.
-ELSEWHERE = {"PaellaVQModel": ("diffusers", "diffusers.pipelines.deprecated.wuerstchen")}
+ELSEWHERE = {
+    "LTX2LatentUpsamplerModel": ("diffusers", "diffusers.pipelines.ltx2.latent_upsampler"),
+    "LTX2TextConnectors": ("diffusers", "diffusers.pipelines.ltx2.connectors"),
+    "LTXLatentUpsamplerModel": ("diffusers", "diffusers.pipelines.ltx.modeling_latent_upsampler"),
+    "PaellaVQModel": ("diffusers", "diffusers.pipelines.deprecated.wuerstchen"),
+}
 
 
 def find_class(name):
