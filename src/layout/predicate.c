@@ -233,35 +233,40 @@ static int64_t smallest(const struct nwi_pattern *pattern,
     return least;
 }
 
-/* The smallest {i}; -1 if there is none, or the pattern is none. */
-static int64_t first_index(const char *text, size_t size,
-                           const struct nwi_header *header)
+/* Compiles text + size; ARG if it is no pattern that captures {i}. */
+static int compile(const char *text, size_t size, struct nwi_arena *arena,
+                   struct nwi_pattern *pattern)
+{
+    struct nw_error err;
+    nwi_error_clear(&err);
+    const char *copy = nwi_arena_copy(arena, text, size);
+    if (!copy)
+        return NW_E_NOMEM;
+    NWI_TRY(nwi_pattern_compile(copy, NULL, arena, pattern, &err));
+    return pattern->numbers & (UINT32_C(1) << ('i' - 'a')) ? NW_OK : NW_E_ARG;
+}
+
+/* The smallest {i}; -1 if there is none. */
+static int first_index(const char *text, size_t size, const struct nwi_header *header,
+                       int64_t *out)
 {
     struct nwi_arena arena;
     struct nwi_pattern pattern;
-    struct nw_error err;
-    int64_t least = -1;
-    nwi_error_clear(&err);
     nwi_arena_init(&arena, header->names.memory);
-    const char *copy = nwi_arena_copy(&arena, text, size);
-    if (copy && nwi_pattern_compile(copy, NULL, &arena, &pattern, &err) == NW_OK)
-        least = smallest(&pattern, header);
+    int code = compile(text, size, &arena, &pattern);
+    *out = code == NW_OK ? smallest(&pattern, header) : -1;
     nwi_arena_release(&arena);
-    return least;
+    return code == NW_E_NOMEM ? code : NW_OK;
 }
 
-/* -1: not there. */
-static int64_t base_quantity(const char *text, size_t size,
-                             const struct nwi_header *header)
+/* -1: not there, or no quantity. */
+static int64_t plain_quantity(const char *text, size_t size,
+                              const struct nwi_header *header)
 {
     struct question q;
     size_t used = 0;
     int64_t value = -1;
-    if (size == 0)
-        return -1;
-    if (text[0] == '<')
-        return first_index(text + 1, size - 1, header);
-    if (text[0] == '#') {
+    if (size > 0 && text[0] == '#') {
         if (!set_name(&q, text + 1, size - 1))
             return -1;
         int64_t count = nwi_header_count(header, q.name);
@@ -274,37 +279,42 @@ static int64_t base_quantity(const char *text, size_t size,
     return parse_int(text, size, &value) ? value : -1;
 }
 
-bool nwi_quantity(const char *text, const struct nwi_header *header, int64_t *out)
+int nwi_quantity_get(const char *text, const struct nwi_header *header, int64_t *out)
 {
     size_t size = strlen(text);
     int64_t addend = parse_addend(text, &size);
-    int64_t value = base_quantity(text, size, header);
+    int64_t value = -1;
+    if (size > 0 && text[0] == '<')
+        NWI_TRY(first_index(text + 1, size - 1, header, &value));
+    else
+        value = plain_quantity(text, size, header);
     if (value < 0 || __builtin_add_overflow(value, addend, &value) || value < 0)
-        return false;
+        return NW_E_NOT_FOUND;
     *out = value;
-    return true;
+    return NW_OK;
 }
 
-bool nwi_quantity_valid(const char *text, struct nwi_arena *scratch)
+static bool is_plain_quantity(const char *text, size_t size)
 {
     struct question q;
-    struct nwi_pattern pattern;
-    struct nw_error err;
-    size_t size = strlen(text);
     size_t used = 0;
     int64_t value = 0;
-    (void)parse_addend(text, &size);
-    const char *base = nwi_arena_copy(scratch, text, size);
-    nwi_error_clear(&err);
-    if (!base || size == 0)
+    if (size == 0)
         return false;
-    if (base[0] == '<')
-        return nwi_pattern_compile(base + 1, NULL, scratch, &pattern, &err) == NW_OK &&
-               (pattern.numbers & (UINT32_C(1) << ('i' - 'a'))) != 0;
-    if (base[0] == '#')
-        return size > 1 && set_name(&q, base + 1, size - 1) &&
+    if (text[0] == '#')
+        return size > 1 && set_name(&q, text + 1, size - 1) &&
                !strpbrk(q.name, "=<>![]*");
-    if (memchr(base, '[', size))
-        return parse_brackets(&q, base, size, &used) && used == size && q.what == DIM;
-    return parse_int(base, size, &value) && value >= 0;
+    if (memchr(text, '[', size))
+        return parse_brackets(&q, text, size, &used) && used == size && q.what == DIM;
+    return parse_int(text, size, &value) && value >= 0;
+}
+
+int nwi_quantity_check(const char *text, struct nwi_arena *scratch)
+{
+    struct nwi_pattern pattern;
+    size_t size = strlen(text);
+    (void)parse_addend(text, &size);
+    if (size > 0 && text[0] == '<')
+        return compile(text + 1, size - 1, scratch, &pattern);
+    return is_plain_quantity(text, size) ? NW_OK : NW_E_ARG;
 }

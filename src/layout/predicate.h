@@ -39,9 +39,9 @@ bool nwi_predicate_holds(const char *text, const struct nwi_header *header,
                          const struct nwi_hints *hints);
 bool nwi_predicate_valid(const char *text);
 
-/* False if what it asks for is not there. */
-bool nwi_quantity(const char *text, const struct nwi_header *header, int64_t *out);
-/* `scratch` is for patterns. */
-bool nwi_quantity_valid(const char *text, struct nwi_arena *scratch);
+/* NW_OK, NOT_FOUND (what it asks for is not there), NOMEM. */
+int nwi_quantity_get(const char *text, const struct nwi_header *header, int64_t *out);
+/* NW_OK, ARG (no quantity), NOMEM. `scratch` is for patterns. */
+int nwi_quantity_check(const char *text, struct nwi_arena *scratch);
 
 #endif

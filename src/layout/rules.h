@@ -65,7 +65,7 @@ struct nwi_rule {
 
 #define NWI_RANK_1C11 255u /* [C] was [1,C,1,1] */
 
-/* A number that patterns and sizes use; nwi_quantity's grammar, one for each direction. */
+/* A number that patterns and sizes use: a quantity of predicate.h for each direction. */
 struct nwi_rule_variable {
     char name; /* 'A' to 'Z' */
     const char *original;

@@ -122,9 +122,10 @@ static size_t with_end(size_t n)
 static int quantity(struct reader *r, const struct word *word, const char **out)
 {
     NWI_TRY(copy(r, word, out));
-    return nwi_quantity_valid(*out, r->scratch)
-               ? NW_OK
-               : fail_word(r, word, "is no number, NAME[DIM], #LIST or <PATTERN");
+    int code = nwi_quantity_check(*out, r->scratch);
+    if (code == NW_E_ARG)
+        return fail_word(r, word, "is no number, NAME[DIM], #LIST or <PATTERN");
+    return code == NW_OK ? NW_OK : nomem(r, word->size);
 }
 
 /* let X = QUANTITY [| QUANTITY] */

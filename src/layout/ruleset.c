@@ -192,7 +192,11 @@ static int answer_variables(struct nwi_rule_set *set, const struct nwi_rules *ru
             return nwi_fail(err, NW_E_ARG, "a variable's name is one of A to Z");
         uint32_t bit = UINT32_C(1) << (row->name - 'A');
         set->values.declared |= bit;
-        if (!header || !text || !nwi_quantity(text, header, &value))
+        int code =
+            header && text ? nwi_quantity_get(text, header, &value) : NW_E_NOT_FOUND;
+        if (code == NW_E_NOMEM)
+            return nwi_fail_nomem(err, strlen(text));
+        if (code != NW_OK)
             continue;
         if (value > NWI_PATTERN_NUMBER)
             return nwi_fail(err, NW_E_LIMIT, "%c (%.100s) is %lld, over 2^31",

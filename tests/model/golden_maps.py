@@ -80,6 +80,10 @@ def evaluate(tree, sources):
         shape = args[1] if isinstance(args[1], list) else args[1:]
         known = -math.prod(shape)
         return View(view.runs, [math.prod(view.shape) // known if d == -1 else d for d in shape])
+    if isinstance(args[1], dict):  # rows
+        first, stop, _ = args[1]["slice"]
+        stop = view.shape[0] if stop is None else stop
+        return view.rows(first or 0, stop - (first or 0))
     assert op == "__getitem__" and all(
         index == 0 and d == 1 or index == {"slice": [None] * 3}
         for index, d in zip(args[1], view.shape)), tree
@@ -117,8 +121,14 @@ def source_shape(tree, shape):
         shape = [1, *shape, 1, 1] if len(shape) == 1 else [*shape, 1, 1]
     elif op == "reshape":
         shape = [math.prod(shape)]
+    elif op == "__getitem__" and isinstance(args[1], dict):
+        first, stop, _ = args[1]["slice"]
+        if stop is not None:  # the slice without an end tells how many rows there are
+            return {}
+        shape = [first + shape[0], *shape[1:]]
     elif op == "__getitem__":
-        shape = [*shape, *[1 for index in args[1] if index == 0]]
+        kept = iter(shape)
+        shape = [1 if index == 0 else next(kept) for index in args[1]]
     return source_shape(args[0], shape)
 
 
