@@ -5,7 +5,7 @@
 #include "model/blocks.h"
 #include "model/blocks_video.h"
 
-#define MODALITIES 3 /* text, audio and video are modulated apart */
+#define PARTS ((int64_t)6 * 3) /* text, audio and video are modulated apart */
 
 struct minimax {
     int64_t dim;
@@ -50,8 +50,7 @@ static void transformer(struct nwi_module *m, const struct minimax *mm, int64_t 
         NWI_BLOCK(m, "transformer_blocks.%lld", (long long)i)
         {
             block(m, mm);
-            nwi_linear(m, "adaln_proj.linear", mm->time, 6 * MODALITIES * mm->dim,
-                       true);
+            nwi_linear(m, "adaln_proj.linear", mm->time, PARTS * mm->dim, true);
         }
     NWI_BLOCK(m, "norm_out")
     {
