@@ -92,7 +92,8 @@ static void add_nearest(const struct cli *cli, const struct nw_detection *detect
     struct nw_detected part;
     for (size_t i = 0; nw_detection_get(detection, i, &part) == NW_OK; i++) {
         struct cli_text value = {0};
-        if (part.why_not == NULL || strcmp(part.name, "other") == 0)
+        if (part.why_not == NULL || part.klass != NULL ||
+            strncmp(part.why_not, "nearest", 7) != 0)
             continue;
         cli_text_printf(&value, "%s: %s", or_dash(part.name), part.why_not);
         cli_field(cli, out, "not known", &value);
@@ -109,14 +110,17 @@ static void add_components(const struct cli *cli, const struct nw_checkpoint *ck
     if (nw_detect(ckpt, NULL, 0, &detection, NULL) != NW_OK)
         return;
     size_t n = nw_detection_count(detection);
-    if (n > 0) {
+    struct nw_detected only = {0};
+    bool nameless = n == 1 && nw_detection_get(detection, 0, &only) == NW_OK &&
+                    only.name[0] == '\0' && only.klass == NULL;
+    if (n > 0 && !nameless) {
         head(&table, "LLLllrr", words, sizeof words / sizeof *words);
         for (size_t i = 0; i < n; i++)
             add_part(&table, detection, i);
         cli_title(cli, out, "Components");
         cli_add_table(cli, out, &table);
-        add_nearest(cli, detection, out);
     }
+    add_nearest(cli, detection, out);
     nw_detection_free(detection);
 }
 

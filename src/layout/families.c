@@ -2,10 +2,6 @@
  * Every family this version recognises. */
 #include "layout/family.h"
 
-#define ROW(name) extern const struct nwi_family nwi_family_##name;
-#include "layout/family_list.h"
-#undef ROW
-
 #define ROW(name) &nwi_family_##name,
 const struct nwi_family *const nwi_families[] = {
 #include "layout/family_list.h"

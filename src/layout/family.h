@@ -74,6 +74,10 @@ struct nwi_family {
     const char *prediction_type;
 };
 
+#define ROW(name) extern const struct nwi_family nwi_family_##name;
+#include "layout/family_list.h"
+#undef ROW
+
 extern const struct nwi_family *const nwi_families[]; /* ends in NULL */
 
 #endif

@@ -38,6 +38,10 @@ struct nwi_architecture {
                                "architectures"; NULL otherwise */
 };
 
+#define ROW(name) extern const struct nwi_architecture nwi_arch_##name;
+#include "model/architecture_list.h"
+#undef ROW
+
 extern const struct nwi_architecture *const nwi_architectures[]; /* ends in NULL */
 
 /* The class of that name, or NULL. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One line a model class; included by architectures.c with ROW defined, twice. */
+ * One line a model class; included with ROW defined, to declare and to list them. */
 /* NOLINTNEXTLINE(llvm-header-guard): no guard, on purpose */
 ROW(flux_transformer_2d)
 ROW(chrono_edit_transformer_3d)

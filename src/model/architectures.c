@@ -4,10 +4,6 @@
 
 #include "model/architecture.h"
 
-#define ROW(name) extern const struct nwi_architecture nwi_arch_##name;
-#include "model/architecture_list.h"
-#undef ROW
-
 #define ROW(name) &nwi_arch_##name,
 const struct nwi_architecture *const nwi_architectures[] = {
 #include "model/architecture_list.h"

@@ -268,7 +268,8 @@ void nwi_config_ints_or(struct nwi_config *config, const char *key,
         return;
     }
     *out = (struct nwi_config_ints){.n = n};
-    memcpy(out->at, fallback, n * sizeof *fallback);
+    if (n)
+        memcpy(out->at, fallback, n * sizeof *fallback);
 }
 
 void nwi_config_spread(struct nwi_config *config, const char *key,
@@ -321,7 +322,8 @@ void nwi_config_texts_or(struct nwi_config *config, const char *key,
         return;
     }
     *out = (struct nwi_config_texts){.n = n};
-    memcpy(out->at, fallback, n * sizeof *fallback);
+    if (n)
+        memcpy(out->at, fallback, n * sizeof *fallback);
 }
 
 /* ---- nested configs ---- */

@@ -9,6 +9,9 @@
 /* ---- where one is ---- */
 
 static size_t enter(struct nwi_module *m, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+static size_t enter(struct nwi_module *m, const char *format, va_list args)
 {
     size_t back = m->path_size;
     size_t room = sizeof m->path - back;

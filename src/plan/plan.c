@@ -59,7 +59,7 @@ static void keep_scalars(struct nw_plan *plan, const struct nw_load_options *opt
     plan->options.n_ignore = plan->options.n_hints = 0;
 }
 
-static struct nw_plan *new_plan(struct nw_checkpoint *ckpt)
+struct nw_plan *nwi_plan_new(struct nw_checkpoint *ckpt)
 {
     struct nwi_memory *memory = nwi_memory_sibling(ckpt->memory);
     if (!memory)
@@ -138,7 +138,7 @@ int nwi_plan_create(struct nw_checkpoint *ckpt, const struct nw_load_options *op
 {
     NWI_TRY(check_options(options, err));
     NWI_TRY(nwi_checkpoint_refuse(ckpt, err));
-    struct nw_plan *plan = new_plan(ckpt);
+    struct nw_plan *plan = nwi_plan_new(ckpt);
     if (!plan)
         return nwi_fail_nomem(err, sizeof *plan);
     keep_scalars(plan, options);

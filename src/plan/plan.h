@@ -76,6 +76,11 @@ struct nw_plan *nwi_plan_retain(struct nw_plan *plan);
 int nwi_plan_create(struct nw_checkpoint *ckpt, const struct nw_load_options *options,
                     struct nw_plan **out, struct nw_error *err);
 
+/* Several plans of one checkpoint as one that writes a single file: targets in the order of
+ * the plans, which must outlive it. DUPLICATE (one name in two of them), NOMEM. */
+int nwi_plans_merge(struct nw_plan *const *plans, size_t n_plans, struct nw_plan **out,
+                    struct nw_error *err);
+
 /* Cost of running several plans of one checkpoint together: the ring exists once, and
  * is as large as for all of them. `need` may be NULL. */
 void nwi_plans_cost(const struct nw_plan *const *plans, size_t n,

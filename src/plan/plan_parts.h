@@ -17,6 +17,12 @@ int nwi_plan_placement(struct nw_plan *plan, struct nw_error *err);
  * target. */
 int nwi_plan_steps(struct nw_plan *plan, struct nw_error *err);
 
+/* Sorts steps by file, offset, target. */
+void nwi_sort_steps(struct nwi_step *steps, size_t n);
+
+/* An empty plan on the checkpoint; NULL: no memory. */
+struct nw_plan *nwi_plan_new(struct nw_checkpoint *ckpt);
+
 /* True if a load to memory takes the target from a mapping of its file. */
 static inline bool nwi_target_mapped(const struct nwi_target *target)
 {

@@ -101,7 +101,7 @@ static void sift_down(struct nwi_step *steps, size_t root, size_t n)
 
 /* Heap sort: in place (qsort may allocate behind the allocator's back), and never slow.
  */
-static void sort_steps(struct nwi_step *steps, size_t n)
+void nwi_sort_steps(struct nwi_step *steps, size_t n)
 {
     bool sorted = true;
     for (size_t i = 1; i < n && sorted; i++)
@@ -138,6 +138,6 @@ int nwi_plan_steps(struct nw_plan *plan, struct nw_error *err)
         return nwi_fail_nomem(err, n * sizeof *plan->steps);
     for (size_t i = 0; i < plan->n_targets; i++)
         plan->n_steps = add_target(plan, plan->n_steps, (uint32_t)i);
-    sort_steps(plan->steps, plan->n_steps);
+    nwi_sort_steps(plan->steps, plan->n_steps);
     return NW_OK;
 }

@@ -2,6 +2,7 @@
  * Runs whose results do not stay in memory: into files, or into a caller's sink. */
 #include <string.h>
 
+#include "base/text.h"
 #include "run/output.h"
 #include "run/result.h"
 
@@ -129,10 +130,10 @@ static int write_files(struct delivery *delivery, const char *path,
     return code;
 }
 
-int nwi_write(struct nw_plan *const *plans, size_t n_plans, const char *path,
-              const struct nw_write_options *write_options,
-              const struct nw_run_options *options, struct nw_result **out,
-              struct nw_error *err)
+static int write_plans(struct nw_plan *const *plans, size_t n_plans, const char *path,
+                       const struct nw_write_options *write_options,
+                       const struct nw_run_options *options, struct nw_result **out,
+                       struct nw_error *err)
 {
     struct delivery delivery;
     int code = delivery_init(&delivery, plans, n_plans, err);
@@ -141,6 +142,21 @@ int nwi_write(struct nw_plan *const *plans, size_t n_plans, const char *path,
     if (delivery.memory)
         code = nwi_run_code(code, delivery.memory, err);
     delivery_release(&delivery);
+    return code;
+}
+
+/* Several plans go into a folder of their components, or together into one file. */
+int nwi_write(struct nw_plan *const *plans, size_t n_plans, const char *path,
+              const struct nw_write_options *write_options,
+              const struct nw_run_options *options, struct nw_result **out,
+              struct nw_error *err)
+{
+    struct nw_plan *merged = NULL;
+    if (n_plans < 2 || !nwi_ends_with(path, ".safetensors"))
+        return write_plans(plans, n_plans, path, write_options, options, out, err);
+    NWI_TRY(nwi_plans_merge(plans, n_plans, &merged, err));
+    int code = write_plans(&merged, 1, path, write_options, options, out, err);
+    nw_plan_free(merged);
     return code;
 }
 
