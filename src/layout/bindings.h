@@ -60,6 +60,8 @@ struct nwi_bindings {
     const char *prefix; /* that the names had in the file */
     const char
         *config_text; /* a config.json for it, where the family's own was taken */
+    const char *config_path; /* the caller's config.json that was taken; NULL: none */
+    const char *config_root; /* the folder that the caller named for it; NULL: none */
 
     /* The wanted side: every tensor in one class. */
     uint64_t wanted;

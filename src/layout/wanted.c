@@ -153,9 +153,23 @@ static int build(struct wanting *w, struct nw_model **out)
                                  &w->bindings->config_text, w->err);
 }
 
+/* Where the caller's config was, for who writes the result. */
+static int keep_path(struct wanting *w)
+{
+    const char *root = w->in->options->config;
+    struct nwi_arena *arena = w->in->arena;
+    if (!root || nwi_yaml_is_name(w->path))
+        return NW_OK;
+    w->bindings->config_path = nwi_arena_copy(arena, w->path, strlen(w->path));
+    if (nwi_path_kind(root) == NWI_PATH_FOLDER)
+        w->bindings->config_root = nwi_arena_copy(arena, root, strlen(root));
+    return w->bindings->config_path ? NW_OK : nwi_fail_nomem(w->err, strlen(w->path));
+}
+
 static int want(struct wanting *w, struct nw_model **out)
 {
     NWI_TRY(read_config(w));
+    NWI_TRY(keep_path(w));
     NWI_TRY(pick_class(w));
     if (!w->architecture)
         return NW_OK;

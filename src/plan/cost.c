@@ -68,6 +68,9 @@ uint64_t nwi_plan_output_bytes(const struct nw_plan *plan)
     for (size_t i = 0; i < ckpt->n_components; i++)
         n += NWI_OUTPUT_OTHER_BYTES +
              3 * (strlen(ckpt->components[i].info.name) + sizeof "/config.json");
+    if (plan->bindings.config_text || plan->bindings.config_path)
+        n += (NWI_PIPELINE_OTHERS + 1) * NWI_OUTPUT_OTHER_BYTES +
+             NWI_PIPELINE_NAME_BYTES;
     return n;
 }
 

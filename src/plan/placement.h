@@ -33,8 +33,13 @@
 /* The same for the file sink (src/run/output.c). */
 #define NWI_OUTPUT_BYTES        16384u /* the sink itself, and room for its names */
 #define NWI_OUTPUT_TARGET_BYTES 88u
-#define NWI_OUTPUT_OTHER_BYTES  40u
+#define NWI_OUTPUT_OTHER_BYTES  48u
 #define NWI_OUTPUT_PAIR_BYTES   144u /* a key of the metadata */
+
+/* Files beside the weights of a pipeline that is made of an all-in-one file, at most, and what
+ * their names take together. */
+#define NWI_PIPELINE_OTHERS     256u
+#define NWI_PIPELINE_NAME_BYTES 32768u
 
 /* Workers of a run with automatic threads, at most: direct reads without io_uring need
  * many. */

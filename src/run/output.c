@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/arith.h"
+#include "model/architecture.h"
 #include "run/output_parts.h"
 #include "tensor/dtype.h"
 
@@ -83,18 +84,31 @@ static bool is_usual(const char *stem)
            (strcmp(stem, "diffusion_pytorch_model") == 0 || strcmp(stem, "model") == 0);
 }
 
+/* "diffusers" or "transformers", as far as it is known. */
+static const char *library_of(const struct nwi_output *output,
+                              const struct nwi_component *component,
+                              const struct nw_plan *plan)
+{
+    const char *klass = plan->bindings.klass;
+    const struct nwi_architecture *architecture =
+        klass ? nwi_architecture_find(klass) : NULL;
+    if (component->info.library)
+        return component->info.library;
+    if (component->config_path &&
+        nwi_output_config_is_diffusers(component->config_path, output->memory))
+        return "diffusers";
+    return architecture ? architecture->library : NULL;
+}
+
 /* First part of the weights' names: the one that loaders look for. A file of any other
  * name does not pass it on. */
-static const char *stem_of(const struct nwi_output *output,
-                           const struct nwi_component *component)
+static const char *stem_of(const struct nwi_output *output, const struct nw_plan *plan)
 {
-    const char *library = component->info.library;
-    if (is_usual(component->stem))
+    const struct nwi_component *component = &output->ckpt->components[plan->component];
+    if (is_usual(component->stem) && !output->parts)
         return component->stem;
-    bool diffusers =
-        library ? strcmp(library, "diffusers") == 0
-                : component->config_path && nwi_output_config_is_diffusers(
-                                                component->config_path, output->memory);
+    const char *library = library_of(output, component, plan);
+    bool diffusers = library && strcmp(library, "diffusers") == 0;
     return diffusers ? "diffusion_pytorch_model" : "model";
 }
 
@@ -102,16 +116,16 @@ static int fill_set(struct nwi_output *output, size_t row, const struct nw_plan 
                     struct nw_error *err)
 {
     struct nwi_output_set *set = &output->sets[row];
-    const struct nwi_component *component = &output->ckpt->components[plan->component];
     for (size_t i = 0; i < row; i++) {
-        if (output->sets[i].plan->component == plan->component)
+        if (strcmp(output->sets[i].plan->bindings.component,
+                   plan->bindings.component) == 0)
             return nwi_fail(err, NW_E_ARG, "two plans are of the same component");
     }
     NWI_TRY(check_targets(plan, err));
     *set = (struct nwi_output_set){
         .plan = plan,
-        .folder = output->pipeline ? component->info.name : "",
-        .stem = stem_of(output, component),
+        .folder = output->pipeline ? plan->bindings.component : "",
+        .stem = stem_of(output, plan),
         .dtype = nwi_output_new_dtype(plan),
         .first_target = output->n_targets,
     };
@@ -119,6 +133,18 @@ static int fill_set(struct nwi_output *output, size_t row, const struct nw_plan 
     if (output->n_targets > UINT32_MAX)
         return nwi_fail(err, NW_E_LIMIT, "more than %u tensors", UINT32_MAX);
     return NW_OK;
+}
+
+/* True if a plan is of a part of a file that holds several. */
+static bool any_part(struct nw_plan *const *plans, size_t n_plans)
+{
+    const struct nw_checkpoint *ckpt = plans[0]->ckpt;
+    for (size_t i = 0; i < n_plans; i++) {
+        const char *own = ckpt->components[plans[i]->component].info.name;
+        if (strcmp(own, plans[i]->bindings.component) != 0)
+            return true;
+    }
+    return false;
 }
 
 /* One component of a pipeline becomes a folder of its own, unless the pipeline has no
@@ -155,7 +181,7 @@ static int room_for(struct nwi_output *output, size_t n, size_t size, void *out,
 static int make_room(struct nwi_output *output, struct nw_error *err)
 {
     size_t names_size = 0;
-    nwi_output_count_others(output->ckpt, &output->others_room, &names_size);
+    nwi_output_count_others(output, &output->others_room, &names_size);
     output->dropped_room = output->ckpt->n_metadata;
     for (size_t i = 0; i < output->n_sets; i++)
         output->files_room += most_files(output->sets[i].plan);
@@ -316,6 +342,7 @@ static struct nwi_output *new_output(struct nw_plan *const *plans, size_t n_plan
     output->sets = sets;
     output->n_sets = n_plans;
     output->pipeline = is_pipeline(plans, n_plans);
+    output->parts = any_part(plans, n_plans);
     output->root = -1;
     for (size_t i = 0; i < NWI_OUTPUT_SLOTS; i++)
         output->slots[i].fd = -1;

@@ -18,15 +18,17 @@
 
 /* ---- which files, and where to ---- */
 
-void nwi_output_count_others(const struct nw_checkpoint *ckpt, size_t *n,
-                             size_t *nbytes)
+void nwi_output_count_others(const struct nwi_output *output, size_t *n, size_t *nbytes)
 {
-    *n = ckpt->n_others + ckpt->n_components;
+    const struct nw_checkpoint *ckpt = output->ckpt;
+    *n = ckpt->n_others + output->n_sets;
     *nbytes = 0;
     for (size_t i = 0; i < ckpt->n_others; i++)
         *nbytes += strlen(ckpt->others[i].name) + 1;
-    for (size_t i = 0; i < ckpt->n_components; i++)
-        *nbytes += strlen(ckpt->components[i].info.name) + sizeof "/config.json";
+    for (size_t i = 0; i < output->n_sets; i++)
+        *nbytes += strlen(output->sets[i].folder) + sizeof "/config.json";
+    if (output->parts)
+        *n += NWI_PIPELINE_OTHERS;
 }
 
 /* True if the name is taken by a config of a component (the first n of others), is one
@@ -56,17 +58,20 @@ static bool is_taken(const struct nwi_output *output, size_t n_configs,
     return false;
 }
 
-static int add(struct nwi_output *output, const char *name, const char *path,
-               const char *dtype, struct nw_error *err)
+int nwi_output_add_other(struct nwi_output *output, const char *name, const char *path,
+                         const char *text, const char *dtype, struct nw_error *err)
 {
     if (output->n_others == output->others_room)
-        return nwi_fail_nomem(err, sizeof *output->others);
+        return nwi_fail(err, NW_E_LIMIT,
+                        "more than %zu files would be copied beside the weights",
+                        output->others_room);
     char *copy = nwi_arena_copy(&output->arena, name, strlen(name));
     if (!copy)
         return nwi_fail_nomem(err, strlen(name) + 1);
     output->others[output->n_others++] = (struct nwi_output_other){
         .name = copy,
         .path = path,
+        .text = text,
         .dtype = dtype,
         .last = output->pipeline && strcmp(name, "model_index.json") == 0,
     };
@@ -79,11 +84,15 @@ static int add_configs(struct nwi_output *output, struct nw_error *err)
     for (size_t i = 0; i < output->n_sets; i++) {
         const struct nwi_output_set *set = &output->sets[i];
         const struct nw_plan *plan = set->plan;
-        const char *path = plan->ckpt->components[plan->component].config_path;
-        if (!path)
+        const char *path = plan->bindings.config_path;
+        const char *text = plan->bindings.config_text;
+        if (!path && !text)
+            path = plan->ckpt->components[plan->component].config_path;
+        if (!path && !text)
             continue;
         nwi_output_join(set->folder, "config.json", name);
-        NWI_TRY(add(output, name, path, set->dtype, err));
+        NWI_TRY(nwi_output_add_other(output, name, text ? NULL : path, text, set->dtype,
+                                     err));
     }
     return NW_OK;
 }
@@ -123,7 +132,7 @@ static int add_others(struct nwi_output *output, struct nw_error *err)
         const struct nwi_other_file *other = &output->ckpt->others[i];
         const char *name = name_of(output, other);
         if (name && !is_taken(output, n_configs, name))
-            NWI_TRY(add(output, name, other->path, NULL, err));
+            NWI_TRY(nwi_output_add_other(output, name, other->path, NULL, NULL, err));
     }
     return NW_OK;
 }
@@ -171,12 +180,16 @@ static int rewrite(const struct nwi_output *output,
     struct nwi_arena arena;
     char *text = NULL;
     size_t size = 0;
+    int code = NW_OK;
     nwi_arena_init(&arena, output->memory);
-    int code = nwi_file_slurp(other->path, CONFIG_MOST, &arena, &text, &size, err);
+    if (other->path)
+        code = nwi_file_slurp(other->path, CONFIG_MOST, &arena, &text, &size, err);
     if (code == NW_OK)
-        code = nwi_output_config_write(text, size, other->dtype, fd, &arena, err);
+        code = nwi_output_config_write(other->path ? text : other->text,
+                                       other->path ? size : strlen(other->text),
+                                       other->dtype, fd, &arena, err);
     nwi_arena_release(&arena);
-    return nwi_error_in_file(err, code, other->path);
+    return other->path ? nwi_error_in_file(err, code, other->path) : code;
 }
 
 /* True if the file at `name` holds the same bytes as fd. */
@@ -236,7 +249,13 @@ static int write_other(struct nwi_output *output, struct nwi_output_other *other
     NWI_TRY(nwi_output_make_folder(output, folder, err));
     NWI_TRY(nwi_output_create(output, other->name, &fd, err));
     other->state = NWI_OUTPUT_TEMPORARY;
-    int code = other->dtype ? rewrite(output, other, fd, err) : copy(other, fd, err);
+    int code = NW_OK;
+    if (other->dtype)
+        code = rewrite(output, other, fd, err);
+    else if (other->text)
+        code = nwi_output_pwrite(fd, 0, other->text, strlen(other->text), err);
+    else
+        code = copy(other, fd, err);
     if (code == NW_OK)
         code = settle(output, other, fd, err);
     (void)close(fd);
@@ -248,7 +267,10 @@ int nwi_output_write_others(struct nwi_output *output, struct nw_error *err)
     if (output->single)
         return NW_OK;
     NWI_TRY(add_configs(output, err));
-    NWI_TRY(add_others(output, err));
+    if (output->parts && output->pipeline)
+        NWI_TRY(nwi_output_add_pipeline(output, err));
+    else if (!output->parts)
+        NWI_TRY(add_others(output, err));
     for (size_t i = 0; i < output->n_others; i++)
         NWI_TRY(write_other(output, &output->others[i], err));
     return NW_OK;

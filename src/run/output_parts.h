@@ -75,7 +75,8 @@ struct nwi_output_set {
 /* A file that holds no weights. */
 struct nwi_output_other {
     const char *name;  /* relative to the root */
-    const char *path;  /* of the input */
+    const char *path;  /* of the input; NULL: `text` */
+    const char *text;  /* its whole content, where it is made */
     const char *dtype; /* what a config is to say, or NULL: copied as it is */
     uint64_t nbytes;   /* as written */
     uint8_t state;     /* enum nwi_output_state; ABSENT: nothing to do */
@@ -131,6 +132,10 @@ struct nwi_output {
     uint64_t max_shard_bytes; /* UINT64_MAX: no limit */
     bool overwrite;
     bool pipeline; /* a subfolder for each plan */
+    bool parts;    /* the plans are parts of files, not components of a folder */
+    const char **
+        lacking; /* [n_lacking] parts of the pipeline that could not be made; on arena */
+    size_t n_lacking;
     bool root_created;
     bool committed;
     bool past_return; /* what was there before cannot be had back: temporaries stay */
@@ -265,8 +270,14 @@ void nwi_output_metadata_free(struct nwi_output *output, struct nwi_output_set *
 /* ---- the other files of a folder (output_folder.c, output_config.c) ---- */
 
 /* Number of others, at most, and the bytes of their names. */
-void nwi_output_count_others(const struct nw_checkpoint *ckpt, size_t *n,
+void nwi_output_count_others(const struct nwi_output *output, size_t *n,
                              size_t *nbytes);
+/* Adds one to the list (names are copied); of `path` and `text` one is NULL. */
+int nwi_output_add_other(struct nwi_output *output, const char *name, const char *path,
+                         const char *text, const char *dtype, struct nw_error *err);
+/* What makes a pipeline folder of an all-in-one file: configs, model_index.json, scheduler,
+ * and whatever the folder of --config has beside weights (output_pipeline.c). */
+int nwi_output_add_pipeline(struct nwi_output *output, struct nw_error *err);
 /* Writes the temporaries of all files that hold no weights. */
 int nwi_output_write_others(struct nwi_output *output, struct nw_error *err);
 /* torch's name of the one dtype that the plan's floating tensors were changed to, or
