@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""corpus.py: writes tests/fuzz/corpus/{safetensors,index} anew: small files by hand, one for each
-thing that is worth starting from."""
+"""corpus.py: writes tests/fuzz/corpus/{safetensors,index,rules} anew: small files by hand, one for
+each thing that is worth starting from."""
 import json
 import pathlib
 import struct
@@ -134,14 +134,43 @@ INDEX = {
 }
 
 
+def rules(tensors, text):
+    return (tensors.replace("; ", "\n") + "\n==\n" + text.replace("; ", "\n")).encode()
+
+
+RULES = {
+    "empty": b"",
+    "rename": rules("a.0.weight 2,2; a.1.bias 2", "a.{i}.{p} => b.{i}.{p}"),
+    "split": rules("in.w 2,3; x.qkv.w 8,2; x.qkv.b 8",
+                   "let H = in.w[0] | y.w[0]; in.{p} => y.{p}; "
+                   "split x.qkv.{p} => x.{q,k,v}.{p} sizes=H,H,*"),
+    "swap": rules("final.w 4,2; t 2,3; f 12",
+                  "swap final.{p} => out.{p}; transpose t => t.weight; reshape f => g sizes=6,*"),
+    "heads": rules("q.w 12,2; q.b 12", "let D = 2; heads q.{p} => {x,y,z}.{p} sizes=D"),
+    "squeeze": rules("a.w 2,2,1,1; b 1,3,1,1",
+                     "a.{p} => c.{p} squeeze=1 rank=4; b => d squeeze=2 rank=1C11"),
+    "unet": rules("input_blocks.1.0.w 1; input_blocks.3.0.op.w 1; output_blocks.2.1.conv.w 1",
+                  "let S = <input_blocks.{i}.0.op.w | #down.0.resnets.+1; "
+                  "input_blocks.{S+b*S}.0.op.{p} => down.{b}.op.{p}; "
+                  "input_blocks.{1+b*S+r}.0.{p} => down.{b}.resnets.{r}.{p}; "
+                  "output_blocks.{S-1+b*S}.1.conv.{p} => up.{b}.conv.{p} back_if=!up.{b}.a"),
+    "features": rules("k 1,8; e.w 1", "when x k[-1]=8; when x !k; when y $m=1; "
+                      "e.{p} => f.{p} need=x deny=y; k => k"),
+    "drop": rules("n.w 1; pos 1", "drop n.{*} note=unused; drop pos back=needed"),
+    "words": rules("{a:|x|xx}.{p} 1; xx.w 1; x{^}.{4*b+r} 1",
+                   "{a:x|xx}{b:z|yz} => {a:1|2}.{b:1|2}; {^}.t.{*} => {^}.{*}"),
+    "mistakes": rules("a 1", "a.{i => b"),
+}
+
+
 def main():
     total = 0
-    for folder, inputs in (("safetensors", SAFETENSORS), ("index", INDEX)):
+    for folder, inputs in (("safetensors", SAFETENSORS), ("index", INDEX), ("rules", RULES)):
         (ROOT / folder).mkdir(parents=True, exist_ok=True)
         for name, data in inputs.items():
             (ROOT / folder / name).write_bytes(data)
             total += len(data)
-    print(f"{len(SAFETENSORS) + len(INDEX)} inputs, {total} bytes")
+    print(f"{len(SAFETENSORS) + len(INDEX) + len(RULES)} inputs, {total} bytes")
 
 
 if __name__ == "__main__":
