@@ -24,6 +24,8 @@ struct nw_open_options cli_open_options(const struct cli *cli, struct cli_text *
     open.subfolder = o->subfolder;
     open.variant = o->variant;
     open.revision = o->revision;
+    open.with = o->with.items;
+    open.n_with = o->with.n;
     open.cache_dir = cache->failed ? NULL : cache->data;
     return open;
 }
@@ -150,28 +152,38 @@ static int check_total(const struct cli *cli, struct cli_input *input,
     return NW_OK;
 }
 
-/* Every component of a pipeline folder. */
-static size_t list_components(struct cli_input *input, const char **names)
+/* True if one of the components, but the nameless one, has that name. */
+static bool is_component(const struct cli_input *input, const char *name)
 {
-    size_t n = nw_checkpoint_component_count(input->ckpt);
-    for (size_t i = 0; i < n; i++) {
-        struct nw_component component = {.name = ""};
-        (void)nw_checkpoint_component(input->ckpt, i, &component);
-        names[i] = component.name;
-    }
+    struct nw_component component;
+    for (size_t i = 0; nw_checkpoint_component(input->ckpt, i, &component) == NW_OK;
+         i++)
+        if (component.name[0] != '\0' && strcmp(component.name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Every component of a pipeline folder, and those taken from other files. */
+static size_t list_components(const struct cli_input *input, const char **names)
+{
+    size_t n = 0;
+    struct nw_component component;
+    for (size_t i = 0; nw_checkpoint_component(input->ckpt, i, &component) == NW_OK;
+         i++)
+        if (component.name[0] != '\0')
+            names[n++] = component.name;
     return n;
 }
 
-/* Every model that an all-in-one file holds, where another layout is asked for. */
-static size_t list_parts(struct cli_input *input, const char **names)
+/* Every model that an all-in-one file holds, but those that come from elsewhere. */
+static size_t list_parts(const struct cli_input *input, const char **names)
 {
     size_t n = 0;
-    for (size_t i = 0; i < nw_detection_count(input->detection); i++) {
-        struct nw_detected part;
-        if (nw_detection_get(input->detection, i, &part) == NW_OK &&
-            part.state != NW_STATE_ABSENT && part.klass != NULL)
+    struct nw_detected part;
+    for (size_t i = 0; nw_detection_get(input->detection, i, &part) == NW_OK; i++)
+        if (part.state != NW_STATE_ABSENT && part.klass != NULL &&
+            !is_component(input, part.name))
             names[n++] = part.name;
-    }
     return n;
 }
 
@@ -182,24 +194,34 @@ static bool wants_parts(const struct cli *cli, const struct nw_load_options *opt
            options->klass == NULL && !cli->options.flat;
 }
 
+/* What is planned; none: the checkpoint as a whole. */
+static size_t list_names(const struct cli *cli, const struct nw_load_options *options,
+                         const struct cli_input *input, const char **names)
+{
+    if (options->component != NULL)
+        return 0;
+    size_t n = list_components(input, names);
+    if (n == 0 && !wants_parts(cli, options))
+        return 0;
+    return n + (wants_parts(cli, options) ? list_parts(input, names + n) : 0);
+}
+
 static int plan_names(const struct cli *cli, struct cli_input *out, const char **names,
                       struct nw_error *err)
 {
     struct nw_load_options options = load_options(cli);
-    size_t n = nw_checkpoint_component_count(out->ckpt);
     options.component = cli->options.component;
-    if (options.component == NULL && n > 1)
-        n = list_components(out, names);
-    else
-        n = wants_parts(cli, &options) ? list_parts(out, names) : 0;
+    size_t n = list_names(cli, &options, out, names);
     if (n > 1) {
         int code = add_plans(out, &options, names, n, err);
         return code == NW_OK ? check_total(cli, out, err) : code;
     }
     struct nw_component only = {.name = ""};
     (void)nw_checkpoint_component(out->ckpt, 0, &only);
-    return add_plan(out, options.component ? options.component : only.name, &options,
-                    err);
+    const char *name = options.component ? options.component
+                       : n == 1          ? names[0]
+                                         : only.name;
+    return add_plan(out, name, &options, err);
 }
 
 int cli_input_plan(const struct cli *cli, const char *path, struct cli_input *out,

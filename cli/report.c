@@ -248,6 +248,18 @@ static void add_run(const struct cli *cli, const struct nw_result *result,
     }
 }
 
+static void add_texts(const struct cli *cli, const struct nw_result *result,
+                      const char *(*text)(const struct nw_result *, size_t),
+                      const char *label, struct cli_text *out)
+{
+    const char *one = NULL;
+    for (size_t i = 0; (one = text(result, i)) != NULL; i++) {
+        struct cli_text value = {0};
+        cli_text_safe(&value, one, strlen(one));
+        cli_field(cli, out, i == 0 ? label : "", &value);
+    }
+}
+
 static void add_written(const struct cli *cli, const struct nw_result *result,
                         struct cli_text *out)
 {
@@ -269,14 +281,8 @@ static void add_written(const struct cli *cli, const struct nw_result *result,
     }
     cli_title(cli, out, "Written");
     cli_add_table(cli, out, &table);
-    for (size_t i = 0;; i++) {
-        const char *key = nw_result_dropped_metadata(result, i);
-        struct cli_text value = {0};
-        if (key == NULL)
-            break;
-        cli_text_safe(&value, key, strlen(key));
-        cli_field(cli, out, i == 0 ? "dropped" : "", &value);
-    }
+    add_texts(cli, result, nw_result_dropped_metadata, "dropped", out);
+    add_texts(cli, result, nw_result_lacking, "lacking", out);
 }
 
 /* ---- targets --------------------------------------------------------------------- */

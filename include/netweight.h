@@ -223,6 +223,8 @@ struct nw_open_options {
     const char *variant;      /* "fp16", "ema" ... */
     const char *revision;     /* of a hub cache entry; NULL = "main" */
     const char *cache_dir;    /* hub cache in which an "org/name" is looked up; NULL = none */
+    const char *const *with;  /* "NAME=FILE": that component comes from another file */
+    size_t n_with;
 };
 
 enum nw_cpu_level {
@@ -834,6 +836,9 @@ NW_API int nw_result_written(const struct nw_result *result, size_t i,
                              struct nw_written *out);
 /* The i-th metadata key that was dropped because the change made it false; NULL past the end. */
 NW_API const char *nw_result_dropped_metadata(const struct nw_result *result, size_t i);
+/* The i-th part that a pipeline folder made of an all-in-one file still lacks ("tokenizer"): no
+ * file of weights holds it, and the config folder did not have it. NULL past the end. */
+NW_API const char *nw_result_lacking(const struct nw_result *result, size_t i);
 NW_API void nw_result_free(struct nw_result *result);
 
 /* ---- writing ------------------------------------------------------------------------ */

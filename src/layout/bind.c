@@ -147,10 +147,8 @@ static int pick_part(struct binder *b)
         return find_by_name(b, name);
     if (b->options->klass)
         return find_by_class(b, b->options->klass);
-    if (own && b->detection.n == 1) {
-        b->part = &b->detection.parts[0];
-        return NW_OK;
-    }
+    if (own && *name && b->detection.n > 1)
+        return find_by_name(b, name);
     return find_single(b);
 }
 

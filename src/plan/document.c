@@ -309,6 +309,18 @@ static void write_dropped_metadata(struct nwi_json_writer *w,
     nwi_json_array_end(w);
 }
 
+static void write_lacking(struct nwi_json_writer *w, const struct nw_result *result)
+{
+    const char *name = nw_result_lacking(result, 0);
+    if (!name)
+        return;
+    nwi_json_key(w, "lacking");
+    nwi_json_array(w);
+    for (size_t i = 0; (name = nw_result_lacking(result, i)); i++)
+        nwi_json_str(w, name);
+    nwi_json_array_end(w);
+}
+
 static void write_result(struct document *document)
 {
     struct nwi_json_writer *w = &document->json;
@@ -332,6 +344,7 @@ static void write_result(struct document *document)
     if (figures.overflow)
         write_overflowed(document);
     write_dropped_metadata(w, document->result);
+    write_lacking(w, document->result);
     nwi_json_object_end(w);
 }
 

@@ -76,14 +76,22 @@ struct nw_plan *nwi_plan_new(struct nw_checkpoint *ckpt)
     return plan;
 }
 
-/* A name that no component of the folder has may be a part of an all-in-one file: the
- * binder looks for it there. */
+/* A name that no component of the folder has may be a part of an all-in-one file (the
+ * component without a name): the binder looks for it there. */
 static int pick_component(struct nw_plan *plan, const struct nw_load_options *options,
                           struct nw_error *err)
 {
-    bool single = plan->ckpt->n_components == 1 && !plan->ckpt->is_pipeline;
-    const char *name = single ? NULL : options->component;
-    return nwi_checkpoint_pick(plan->ckpt, name, &plan->component, err);
+    const struct nw_checkpoint *ckpt = plan->ckpt;
+    const char *name = options->component;
+    bool all_in_one = !ckpt->is_pipeline && ckpt->n_components > 0 &&
+                      ckpt->components[0].info.name[0] == '\0';
+    for (size_t i = 0; name && i < ckpt->n_components; i++) {
+        if (strcmp(ckpt->components[i].info.name, name) == 0)
+            all_in_one = false;
+    }
+    if (all_in_one && (name || ckpt->n_components == 1))
+        return NW_OK;
+    return nwi_checkpoint_pick(ckpt, name, &plan->component, err);
 }
 
 static int make(struct nw_plan *plan, const struct nw_load_options *options,

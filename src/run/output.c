@@ -404,6 +404,12 @@ size_t nwi_output_dropped(const struct nwi_output *output, const char *const **o
     return output->n_dropped;
 }
 
+size_t nwi_output_lacking(const struct nwi_output *output, const char *const **out)
+{
+    *out = output->lacking;
+    return output->n_lacking;
+}
+
 void nwi_output_free(struct nwi_output *output)
 {
     if (!output)

@@ -33,5 +33,7 @@ size_t nwi_output_written(const struct nwi_output *output,
                           const struct nw_written **out);
 /* Metadata keys dropped because the change makes them false; borrowed, n returned. */
 size_t nwi_output_dropped(const struct nwi_output *output, const char *const **out);
+/* Parts of a pipeline folder that could not be made ("tokenizer"); the same. */
+size_t nwi_output_lacking(const struct nwi_output *output, const char *const **out);
 
 #endif

@@ -65,6 +65,26 @@ int nwi_result_set_written(struct nw_result *result, const struct nw_written *wr
     return refused ? nwi_fail_nomem(err, n * sizeof *written) : NW_OK;
 }
 
+int nwi_result_set_lacking(struct nw_result *result, const char *const *lacking,
+                           size_t n, struct nw_error *err)
+{
+    result->lacking = nwi_arena_array(&result->arena, n, sizeof *result->lacking);
+    if (!result->lacking)
+        return nwi_fail_nomem(err, n * sizeof *lacking);
+    for (size_t i = 0; i < n; i++) {
+        result->lacking[i] = keep(result, lacking[i]);
+        if (!result->lacking[i])
+            return nwi_fail_nomem(err, strlen(lacking[i]));
+        result->n_lacking++;
+    }
+    return NW_OK;
+}
+
+const char *nw_result_lacking(const struct nw_result *result, size_t i)
+{
+    return i < result->n_lacking ? result->lacking[i] : NULL;
+}
+
 void nw_result_figures(const struct nw_result *result, struct nw_result_figures *out)
 {
     *out = result->figures;

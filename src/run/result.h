@@ -14,6 +14,8 @@ struct nw_result {
     size_t n_written;
     const char **dropped; /* [n_dropped] */
     size_t n_dropped;
+    const char **lacking; /* [n_lacking] */
+    size_t n_lacking;
     struct nwi_arena arena;
 };
 
@@ -27,6 +29,10 @@ int nwi_result_new(struct nwi_memory *memory, const struct nw_result_figures *fi
 int nwi_result_set_written(struct nw_result *result, const struct nw_written *written,
                            size_t n, const char *const *dropped, size_t n_dropped,
                            struct nw_error *err);
+
+/* Copies the names of what a pipeline folder lacks. */
+int nwi_result_set_lacking(struct nw_result *result, const char *const *lacking,
+                           size_t n, struct nw_error *err);
 
 /* ---- memory results ---- */
 

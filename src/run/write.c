@@ -93,8 +93,12 @@ static int write_result(const struct delivery *delivery,
     size_t n_written = nwi_output_written(output, &written);
     size_t n_dropped = nwi_output_dropped(output, &dropped);
     NWI_TRY(delivery_result(delivery, figures, out, err));
+    const char *const *lacking;
+    size_t n_lacking = nwi_output_lacking(output, &lacking);
     int code =
         nwi_result_set_written(*out, written, n_written, dropped, n_dropped, err);
+    if (code == NW_OK)
+        code = nwi_result_set_lacking(*out, lacking, n_lacking, err);
     if (code != NW_OK) {
         nw_result_free(*out);
         *out = NULL;

@@ -10,6 +10,7 @@
 #include "source/hub.h"
 #include "source/names.h"
 #include "source/pipeline.h"
+#include "source/with.h"
 
 static int fail_path(struct nwi_builder *b, int code, const char *path,
                      const char *message)
@@ -236,6 +237,12 @@ static int open_any(struct nwi_builder *b, const char *path)
     return open_id(b, path);
 }
 
+static int open_all(struct nwi_builder *b, const char *path)
+{
+    NWI_TRY(open_any(b, path));
+    return nwi_with_rest(b);
+}
+
 static int end(struct nwi_builder *b, int code, struct nw_checkpoint **out)
 {
     if (code == NW_OK)
@@ -258,9 +265,11 @@ int nwi_open_path(const char *path, const struct nw_open_options *options,
     struct nwi_memory *memory = nwi_memory_new(&options->allocator);
     if (!memory)
         return nwi_fail_nomem(err, sizeof(struct nw_checkpoint));
-    int code = nwi_builder_init(&b, options, memory, err);
+    int code = nwi_with_check(options, err);
     if (code == NW_OK)
-        code = end(&b, open_any(&b, path), out);
+        code = nwi_builder_init(&b, options, memory, err);
+    if (code == NW_OK)
+        code = end(&b, open_all(&b, path), out);
     nwi_memory_release(memory);
     return nwi_error_in_file(err, code, path);
 }

@@ -9,6 +9,7 @@
 #include "source/config.h"
 #include "source/index.h"
 #include "source/sort.h"
+#include "source/with.h"
 
 /* A component that may have weights. */
 struct part {
@@ -239,6 +240,10 @@ static int choose(struct pipeline *p)
     size_t n_found = 0;
     for (size_t i = 0; i < p->parts.n; i++) {
         struct part *part = part_of(p, i);
+        if (nwi_with_path(p->b->options, part->name)) {
+            n_found++;
+            continue;
+        }
         NWI_TRY(nwi_folder_variants(p->b, &part->folder));
         part->lead = nwi_folder_choose(p->b, &part->folder, variant);
         n_found += part->lead != NULL;
@@ -267,6 +272,9 @@ static int load_part(struct pipeline *p, const struct part *part)
                        "the variant %.80s is not there, the default is taken",
                        b->options->variant);
     NWI_TRY(nwi_config_read(b, p->scope, part->folder.path, config, true, &component));
+    const char *with = nwi_with_path(b->options, part->name);
+    if (with)
+        return nwi_with_load(b, with, &component);
     NWI_TRY(nwi_folder_load(b, p->scope, &part->folder, part->lead,
                             remark[0] ? remark : NULL, &component));
     NWI_TRY(nwi_folder_ignore(b, p->scope, &part->folder, part->lead));
