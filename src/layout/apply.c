@@ -218,6 +218,8 @@ static int run(struct nwi_applying *a, const struct nwi_rules *rules,
     return keep_outputs(a);
 }
 
+/* All of it is told once, and nothing goes with anything else. */
+/* NOLINTNEXTLINE(readability-function-size): eight parameters */
 int nwi_rules_apply(const struct nwi_rules *rules, enum nwi_direction direction,
                     const struct nwi_header *input, const struct nw_checkpoint *ckpt,
                     const struct nwi_hints *hints, struct nwi_arena *arena,

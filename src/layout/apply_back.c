@@ -51,7 +51,7 @@ static int join_group(struct back *b, uint32_t input, const struct nwi_found *fo
     struct nwi_applying *a = b->a;
     uint32_t part = a->match.part == NW_NONE ? 0 : a->match.part;
     uint32_t row = nwi_map_find(&a->names, found->name, found->name_size);
-    if (row == NWI_MAP_NONE)
+    if (row == NWI_MAP_NONE || !b->groups)
         return open_group(b, input, found, part);
     struct group *group = &b->groups[row];
     bool is_free = group->rule == found->rule && group->inputs[part] == NW_NONE;
@@ -261,7 +261,7 @@ static int interleave(struct back *b, const struct group *group,
             return fail_unlike(b, group->inputs[0], group->inputs[k]);
     }
     uint64_t n_heads = rows / depth;
-    if (n_heads > NWI_JOIN_MOST / group->n)
+    if (n_heads > NWI_JOIN_MOST || n_heads * group->n > NWI_JOIN_MOST)
         return nwi_applying_fail(b->a, group->inputs[0], NW_E_UNSUPPORTED,
                                  "%llu heads are over %u parts of one tensor",
                                  (unsigned long long)n_heads, NWI_JOIN_MOST);
@@ -273,10 +273,12 @@ static int interleave(struct back *b, const struct group *group,
     if (!shape.dims || !own.dims || !parts || !nwi_part_dense(arena, 0, 0, &own, &one))
         return nwi_applying_nomem(b->a, n_parts * sizeof *parts);
     uint64_t step = depth * nwi_row_size(first->shape, first->rank);
-    for (uint32_t i = 0; i < n_parts; i++) {
-        one.source = b->a->input->rows[group->inputs[i % group->n]].source;
-        one.start = i / group->n * step;
-        parts[i] = one;
+    for (uint32_t i = 0, head = 0; head < n_heads; head++) {
+        for (uint32_t k = 0; k < group->n; k++, i++) {
+            parts[i] = one;
+            parts[i].source = b->a->input->rows[group->inputs[k]].source;
+            parts[i].start = head * step;
+        }
     }
     set_output(output, &shape, parts, n_parts);
     return NW_OK;
@@ -323,11 +325,14 @@ static int swap(struct back *b, struct nwi_mapped *output)
 
 static int transpose(struct back *b, struct nwi_mapped *output)
 {
+    const struct nwi_header_row *row = &b->a->input->rows[output->input];
     const struct nw_part *part = NULL;
     NWI_TRY(nwi_transposed_part(b->a, output->input, &part));
-    struct nwi_shape shape = nwi_shape_copy(b->a->arena, part->shape, 2, 0);
+    struct nwi_shape shape = nwi_shape_copy(b->a->arena, row->shape, row->rank, 0);
     if (!shape.dims)
         return nwi_applying_nomem(b->a, 2 * sizeof *shape.dims);
+    shape.dims[0] = row->shape[1];
+    shape.dims[1] = row->shape[0];
     set_output(output, &shape, part, 1);
     return NW_OK;
 }
@@ -365,7 +370,7 @@ int nwi_back(struct nwi_applying *a)
     NWI_TRY(check_needed(a));
     for (size_t i = 0; i < a->input->n; i++)
         NWI_TRY(place(&b, (uint32_t)i));
-    for (size_t i = 0; i < a->out->n_outputs; i++)
+    for (size_t i = 0; b.groups && i < a->out->n_outputs; i++)
         NWI_TRY(make(&b, &b.groups[i], &a->out->outputs[i]));
     return NW_OK;
 }

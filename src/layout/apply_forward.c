@@ -162,9 +162,13 @@ int nwi_transposed_part(struct nwi_applying *a, uint32_t input,
 static int transpose(const struct making *m)
 {
     const struct nw_part *part = NULL;
+    struct nwi_shape shape = shape_of(m);
     NWI_TRY(nwi_transposed_part(m->a, m->input, &part));
-    struct nwi_shape shape = nwi_shape_copy(m->a->arena, part->shape, 2, 0);
-    return shape.dims ? emit(m, 0, &shape, part, 1) : nwi_applying_nomem(m->a, 16);
+    if (!shape.dims)
+        return nwi_applying_nomem(m->a, 2 * sizeof *shape.dims);
+    shape.dims[0] = m->row->shape[1];
+    shape.dims[1] = m->row->shape[0];
+    return emit(m, 0, &shape, part, 1);
 }
 
 /* The shape of `sizes`, with what is left where the star is. */

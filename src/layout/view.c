@@ -84,6 +84,8 @@ bool nwi_cut(const struct nwi_ready_rule *rule, uint64_t rows, uint32_t n,
 {
     uint64_t left = rows;
     uint32_t n_stars = 0;
+    if (n == 0)
+        return false;
     if (rule->n_sizes == 0) {
         for (uint32_t i = 0; i < n; i++)
             out[i] = rows / n;
@@ -100,9 +102,11 @@ bool nwi_cut(const struct nwi_ready_rule *rule, uint64_t rows, uint32_t n,
         out[i] = (uint64_t)size->form.constant;
         left -= out[i];
     }
+    if (n_stars == 0)
+        return left == 0;
     for (uint32_t i = 0; i < n; i++) {
         if (rule->sizes[i].is_star)
             out[i] = left / n_stars;
     }
-    return n_stars == 0 ? left == 0 : left % n_stars == 0;
+    return left % n_stars == 0;
 }
