@@ -482,7 +482,7 @@ struct nw_wanted_tensor {
 };
 
 struct nw_model; /* a skeleton: every tensor wanted; immutable, may be shared by threads */
-struct nw_rules; /* a caller's renaming rules */
+struct nw_rules; /* a caller's renaming rules; immutable, may be shared by threads */
 
 /* Builds the skeleton that a config.json describes, for every class of nw_class. `klass`
  * overrides what the config names; NULL: _class_name, or architectures[0], or model_type
@@ -529,6 +529,50 @@ NW_API const char *nw_model_unknown_key(const struct nw_model *model, size_t i);
 
 /* The i-th model class this version can build; NULL past the end. Static. */
 NW_API const char *nw_class(size_t i);
+
+/* ---- rules -------------------------------------------------------------------------- */
+
+/* Rules from text, one a line, first match counts. Each relates a name of the layout that a
+ * model was published with to one of the class's own (diffusers), and is read both ways:
+ *
+ *     [OP] ORIGINAL => DIFFUSERS [KEY=VALUE ...]
+ *     drop ORIGINAL [back=needed] [note=REST OF THE LINE]
+ *
+ *     rename     the whole tensor (OP may be left out); squeeze=1 takes ones off the end of
+ *                its shape down to rank 2, squeeze=2 all ones; rank=N (or 1C11) on the way back
+ *     split      rows into the parts of DIFFUSERS; sizes=H,H,* (numbers, variables, `*` shares
+ *                what is left), equal parts without
+ *     swap       the two halves of the rows change places
+ *     transpose  of a matrix
+ *     reshape    to sizes=6,*; flat on the way back
+ *     heads      rows interleaved per head, sizes=D rows a head and part
+ *     drop       not wanted; back=needed refuses the way back
+ *
+ * A pattern is text with braces; what one side captures stands on the other too:
+ *
+ *     {i}          a number            {1+b*S+r}  a sum; two captures are told by division
+ *     {a:x|y|z}    one of these; the other side's alternative of the same place
+ *     {q,k,v}      DIFFUSERS only: the parts of a split
+ *     {p}          one segment without dots      {*}  the rest      {^}  a beginning
+ *
+ * and before the rules that use them
+ *
+ *     let H = img_in.weight[0] | x_embedder.weight[0]   a variable (A to Z), one quantity for
+ *                     each side: NAME[DIM], #LIST. (modules), <PATTERN (smallest {i}), a
+ *                     number; +N or -N may follow
+ *     when NAME PREDICATE    a feature, for need=NAME,... and deny=NAME,... of rules: NAME,
+ *                     PREFIX*, NAME[DIM]=N, NAME[]=RANK, #LIST.=N (= != < >), $HINT=VALUE,
+ *                     A|B, !A; several lines of one name: any of them
+ *
+ * back_if=PATTERN (!PATTERN) asks on the way back for a name that is (not) there. "#" begins
+ * a comment at the start of a line, or alone between blanks.
+ *
+ * The text may be freed afterwards. NW_E_ARG (with line and column), NW_E_LIMIT (4096 rules),
+ * NW_E_NOMEM. */
+NW_API NW_CHECK int nw_rules_from_text(const char *text, size_t size,
+                                       const struct nw_allocator *allocator,
+                                       struct nw_rules **out, struct nw_error *err);
+NW_API void nw_rules_free(struct nw_rules *rules);
 
 /* ---- planning ----------------------------------------------------------------------- */
 

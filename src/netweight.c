@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "base/system.h"
 #include "layout/detection.h"
+#include "layout/rules_text.h"
 #include "model/model.h"
 #include "run/result.h"
 
@@ -212,6 +213,30 @@ int nw_model_from_table(const struct nw_model_table *table,
     int code = nwi_model_from_table(&full, memory, out, err);
     nwi_memory_release(memory);
     return code;
+}
+
+int nw_rules_from_text(const char *text, size_t size,
+                       const struct nw_allocator *allocator, struct nw_rules **out,
+                       struct nw_error *err)
+{
+    struct nw_error local = {0};
+    err = err ? err : &local;
+    nwi_error_clear(err);
+    NWI_TRY(need(out, "out", err));
+    *out = NULL;
+    if (size > 0)
+        NWI_TRY(need(text, "text", err));
+    struct nwi_memory *memory = model_memory(allocator, err);
+    if (!memory)
+        return err->code;
+    int code = nwi_rules_new(size > 0 ? text : "", size, memory, out, err);
+    nwi_memory_release(memory);
+    return code;
+}
+
+void nw_rules_free(struct nw_rules *rules)
+{
+    nwi_rules_free(rules);
 }
 
 /* ---- planning ---- */

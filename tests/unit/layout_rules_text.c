@@ -204,6 +204,25 @@ static void refused_memory_is_said(void **state)
     }
 }
 
+static void the_public_call(void **state)
+{
+    (void)state;
+    struct nw_rules *rules = NULL;
+    struct nw_error err;
+    const struct nw_allocator half = {.alloc = nwt_failing_allocator(NULL).alloc};
+    assert_ok(nw_rules_from_text("a => b", 6, NULL, &rules, &err), &err);
+    assert_string_equal(rules->rules.rules[0].diffusers, "b");
+    nw_rules_free(rules);
+    assert_ok(nw_rules_from_text(NULL, 0, NULL, &rules, NULL), &err);
+    nw_rules_free(rules);
+    nw_rules_free(NULL);
+    assert_code(nw_rules_from_text("a", 1, NULL, &rules, &err), NW_E_ARG, &err);
+    assert_null(rules);
+    assert_code(nw_rules_from_text(NULL, 1, NULL, &rules, &err), NW_E_ARG, &err);
+    assert_code(nw_rules_from_text("", 0, NULL, NULL, &err), NW_E_ARG, &err);
+    assert_code(nw_rules_from_text("", 0, &half, &rules, &err), NW_E_ARG, &err);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +231,7 @@ int main(void)
         cmocka_unit_test(mistakes_have_line_and_column),
         cmocka_unit_test(limits_and_bytes),
         cmocka_unit_test(refused_memory_is_said),
+        cmocka_unit_test(the_public_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
