@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "layout/detect.h"
 #include "source/rows.h"
 
 /* What all parts of one document share. */
@@ -227,6 +228,39 @@ static void write_targets(struct document *document, const struct nw_plan *plan,
 
 /* ---- one plan ---- */
 
+/* A plan under the stored names has not looked what they are: the document does, so that
+ * it says so too. Nothing is known where looking fails. */
+static void write_family(struct nwi_json_writer *w, const struct nw_plan *plan)
+{
+    struct nwi_arena arena;
+    struct nwi_detection detection = {0};
+    const struct nwi_found *found = NULL;
+    const char *family = plan->bindings.family;
+    const char *variant = plan->bindings.variant;
+    struct nwi_memory *memory =
+        nwi_memory_sibling(plan->memory); /* no peak of the plan's */
+    if (memory)
+        nwi_arena_init(&arena, memory);
+    bool known = !memory || family ||
+                 nwi_detect(plan->ckpt, plan->component, NULL, &arena, &detection,
+                            NULL) != NW_OK;
+    for (size_t i = 0; !known && i < detection.n; i++) {
+        const struct nwi_found *part = &detection.parts[i];
+        if (part->family && (!found || part->kind == NWI_KIND_DENOISER))
+            found = part;
+    }
+    if (found) {
+        family = found->family_name;
+        variant = found->variant ? found->variant->name : NULL;
+    }
+    nwi_json_put_str(w, "family", family);
+    nwi_json_put_str(w, "variant", variant);
+    if (!memory)
+        return;
+    nwi_arena_release(&arena);
+    nwi_memory_release(memory);
+}
+
 /* The members of a plan's object; `first` is its first target's place in the result. */
 static void write_plan(struct document *document, const struct nw_plan *plan,
                        size_t first)
@@ -235,8 +269,7 @@ static void write_plan(struct document *document, const struct nw_plan *plan,
     const struct nwi_bindings *bindings = &plan->bindings;
     nwi_json_put_str(w, "component", bindings->component);
     nwi_json_put_str(w, "class", bindings->klass);
-    nwi_json_put_str(w, "family", bindings->family);
-    nwi_json_put_str(w, "variant", bindings->variant);
+    write_family(w, plan);
     nwi_json_put_str(w, "layout", bindings->layout);
     nwi_json_put_str(w, "dtype", dtype_text(plan->options.dtype));
     write_report(w, plan);
