@@ -79,9 +79,9 @@ void nwi_attention(struct nwi_module *m, const char *name, struct nwi_attention 
         nwi_linear(m, "to_k", from, kv, shape.bias);
         nwi_linear(m, "to_v", from, kv, shape.bias);
         if (shape.added) {
-            nwi_linear(m, "add_k_proj", shape.added, kv, true);
-            nwi_linear(m, "add_v_proj", shape.added, kv, true);
-            nwi_linear(m, "add_q_proj", shape.added, inner, true);
+            nwi_linear(m, "add_k_proj", shape.added, kv, !shape.no_added_bias);
+            nwi_linear(m, "add_v_proj", shape.added, kv, !shape.no_added_bias);
+            nwi_linear(m, "add_q_proj", shape.added, inner, !shape.no_added_bias);
         }
         if (!shape.no_out)
             nwi_linear(m, "to_out.0", inner, shape.dim, !shape.no_out_bias);

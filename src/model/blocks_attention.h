@@ -30,6 +30,7 @@ struct nwi_attention {
     bool bias;   /* of the projections to queries, keys and values */
     bool no_out; /* pre_only: nothing projects the result */
     bool no_out_bias;
+    bool no_added_bias;  /* of the second stream's projections in */
     bool added_stays_in; /* context_pre_only: nothing projects the second stream's */
 };
 void nwi_attention(struct nwi_module *m, const char *name, struct nwi_attention shape);
