@@ -597,13 +597,13 @@ enum nw_backend {
 };
 
 enum nw_load_flag {
-    NW_LOAD_STRICT_CAST = 1 << 0, /* overflow of a narrowing cast is NW_E_OVERFLOW */
-    NW_LOAD_PREFAULT = 1 << 1,    /* touch every page of mapped tensors before returning */
-    NW_LOAD_DIGEST = 1 << 2,      /* CRC-32 (zlib's) of every result tensor */
-    NW_LOAD_TO_FILE = 1 << 3,     /* cost and budget are those of nw_plans_write ... */
-    NW_LOAD_TO_SINK = 1 << 4,     /* ... or of nw_plans_deliver, instead of nw_plans_run */
-    NW_LOAD_FLAT = 1 << 5,        /* no model: what the file holds, under its own names */
-    NW_LOAD_EMA = 1 << 6,         /* the averaged weights of a training checkpoint */
+    NW_LOAD_STRICT_CAST = 1 << 0,       /* overflow of a narrowing cast is NW_E_OVERFLOW */
+    NW_LOAD_PREFAULT = 1 << 1,          /* touch every page of mapped tensors before returning */
+    NW_LOAD_DIGEST = 1 << 2,            /* CRC-32 (zlib's) of every result tensor */
+    NW_LOAD_TO_FILE = 1 << 3,           /* cost and budget are those of nw_plans_write ... */
+    NW_LOAD_TO_SINK = 1 << 4,           /* ... or of nw_plans_deliver, instead of nw_plans_run */
+    NW_LOAD_FLAT = 1 << 5,              /* no model: what the file holds, under its own names */
+    NW_LOAD_EMA = 1 << 6,               /* the averaged weights of a training checkpoint */
     NW_LOAD_IGNORE_MISMATCHED = 1 << 7, /* a tensor of another shape counts as missing */
     NW_LOAD_NO_KEEP_FP32 = 1 << 8       /* the class's own list does not count */
 };
@@ -652,22 +652,22 @@ struct nw_load_options {
     size_t n_drop;
     const char *const *rename; /* "GLOB=REPLACEMENT", each `*` captures, first match */
     size_t n_rename;
-    const char *prefix;     /* put before every name, after the renaming */
-    uint32_t dequantise;    /* enum nw_choice */
-    uint32_t copy;          /* enum nw_copy */
-    uint32_t backend;       /* enum nw_backend */
-    uint32_t threads;       /* 0 = automatic, NW_THREADS_NONE = the caller's alone */
-    uint64_t scratch_bytes; /* 0 = 64 MiB; at least 1 MiB */
-    uint64_t budget_bytes;  /* 0 = none; NW_BUDGET_AUTO = what is available */
-    uint32_t flags;         /* enum nw_load_flag */
-    uint32_t layout;        /* enum nw_layout */
-    const char *klass;      /* the class wanted ("FluxTransformer2DModel"); NULL: as found */
-    const char *config;     /* path of its config.json, of a folder that holds one (a model's,
+    const char *prefix;        /* put before every name, after the renaming */
+    uint32_t dequantise;       /* enum nw_choice */
+    uint32_t copy;             /* enum nw_copy */
+    uint32_t backend;          /* enum nw_backend */
+    uint32_t threads;          /* 0 = automatic, NW_THREADS_NONE = the caller's alone */
+    uint64_t scratch_bytes;    /* 0 = 64 MiB; at least 1 MiB */
+    uint64_t budget_bytes;     /* 0 = none; NW_BUDGET_AUTO = what is available */
+    uint32_t flags;            /* enum nw_load_flag */
+    uint32_t layout;           /* enum nw_layout */
+    const char *klass;         /* the class wanted ("FluxTransformer2DModel"); NULL: as found */
+    const char *config;        /* path of its config.json, of a folder that holds one (a model's,
                                or a pipeline's with the component's subfolder), or of an
                                original yaml; NULL: the one beside the weights, else the
                                family's own with what the shapes tell */
-    struct nw_model *model; /* the skeleton itself, instead of class and config; NULL: none */
-    struct nw_rules *rules; /* the caller's, instead of the family's; NULL: none */
+    struct nw_model *model;    /* the skeleton itself, instead of class and config; NULL: none */
+    struct nw_rules *rules;    /* the caller's, instead of the family's; NULL: none */
     const char *const *ignore; /* globs of wanted names that may be missing */
     size_t n_ignore;
     const char *const *hints; /* "KEY=VALUE": what a file cannot tell */
@@ -740,7 +740,7 @@ struct nw_report {
     uint64_t unexpected;
     uint64_t harmless;
     uint64_t kept_fp32;
-    uint64_t unaligned; /* same-dtype tensors copied because they lie unaligned in the file */
+    uint64_t unaligned;   /* same-dtype tensors copied because they lie unaligned in the file */
     uint64_t initialised; /* of missing and mismatched: filled by a rule */
 };
 

@@ -149,9 +149,8 @@ static void test_document(void **state)
                "{\"name\":\"x.safetensors\",\"container\":\"safetensors\",\"bytes\":");
     assert_has(text, "\"used\":true,\"reason\":null}");
     assert_has(text, "\"components\":[{\"name\":\"\",\"class\":null,");
-    assert_has(text,
-               "\"state\":\"present\",\"absent\":[],\"tensors\":4,\"bytes\":31,"
-               "\"nearest\":\"nothing is near\"}]");
+    assert_has(text, "\"state\":\"present\",\"absent\":[],\"tensors\":4,\"bytes\":31,"
+                     "\"nearest\":\"nothing is near\"}]");
     assert_has(text, "\"variants\":[\"\"],\"quantisation\":[],\"problems\":[]");
     assert_has(text, "{\"name\":\"m\",\"dtype\":\"F32\",\"shape\":[3,2],\"file\":"
                      "\"x.safetensors\",\"offset\":");
