@@ -5,8 +5,9 @@
  *     driver load|open|convert PATH [OUT] [KEY=VALUE...]
  *
  * Keys: dtype, backend (auto mmap pread direct uring), threads (none = the caller's
- * alone), copy (auto always never), scratch (bytes), sample (0: no peaks), warm (bytes of
- * memory that are touched and given back before).
+ * alone), copy (auto always never), class, component, layout (auto stored diffusers
+ * original), scratch (bytes), sample (0: no peaks), warm (bytes of memory that are touched and
+ * given back before).
  * Peaks are sampled from /proc/self/status every millisecond by a thread of its own. */
 #define _GNU_SOURCE
 
@@ -103,6 +104,7 @@ static void set_option(struct request *request, const char *key, const char *val
 {
     static const char *const backends[] = {"auto", "mmap", "pread", "direct", "uring"};
     static const char *const copies[] = {"auto", "always", "never"};
+    static const char *const layouts[] = {"auto", "stored", "diffusers", "original"};
     if (strcmp(key, "dtype") == 0)
         request->load.dtype = nw_dtype_from_name(value, strlen(value));
     else if (strcmp(key, "backend") == 0)
@@ -113,6 +115,12 @@ static void set_option(struct request *request, const char *key, const char *val
         request->load.threads = strcmp(value, "none") == 0
                                     ? NW_THREADS_NONE
                                     : (uint32_t)strtoul(value, NULL, 10);
+    else if (strcmp(key, "class") == 0)
+        request->load.klass = value;
+    else if (strcmp(key, "component") == 0)
+        request->load.component = value;
+    else if (strcmp(key, "layout") == 0)
+        request->load.layout = index_of(value, layouts, 4);
     else if (strcmp(key, "scratch") == 0)
         request->load.scratch_bytes = strtoull(value, NULL, 10);
     else if (strcmp(key, "warm") == 0)

@@ -1,26 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What people do today, timed in a process of its own:
 reference.py FILE WARM_BYTES [DTYPE]."""
-import ctypes
 import json
-import mmap
 import sys
 import time
 
 import torch
 from safetensors.torch import load_file
 
+import reference_memory
+
 DTYPES = {"fp8_e4m3": torch.float8_e4m3fn, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-def warm_memory(size):
-    """As warm.h does."""
-    area = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    area.madvise(mmap.MADV_HUGEPAGE)
-    ctypes.memset(ctypes.addressof(ctypes.c_char.from_buffer(area)), 1, size)
-
-
-warm_memory(int(sys.argv[2]))
+reference_memory.warm(int(sys.argv[2]))
 begin = time.perf_counter()
 tensors = load_file(sys.argv[1])
 if len(sys.argv) > 3:

@@ -305,6 +305,82 @@ def open_plan(rounds):
                total <= most, f"open {median([t['open_seconds'] for t in times]) * 1e3:.2f} ms")
 
 
+# ---- through a layout ----------------------------------------------------------------
+
+def known(path):
+    if not path:
+        raise Skip("the facts about the model are not here")
+    return path
+
+
+@row
+def plan_command(rounds):
+    """The command itself, process start included."""
+    path = known(make_files.facts("sdxl/sdxl-base.single-file.json.gz") and make_files.many(2515))
+    command = os.environ.get("NETWEIGHT") or os.path.join(os.path.dirname(LIBRARY), "netweight")
+
+    def once():
+        begin = time.perf_counter()
+        run(command, "plan", path, "--component", "unet", "--json")
+        return time.perf_counter() - begin
+    once()
+    times, = alternate(max(rounds, 9), once)
+    yield ("plan of an SDXL file, 2,515 tensors, process included", "<= 15 ms",
+           f"{median(times) * 1e3:.1f} ms", median(times) <= 0.015, "")
+
+
+@row
+def layout_load(rounds):
+    """Original names, cast: against diffusers' from_single_file."""
+    path, reference = known(make_files.original_unet()), python()
+    make_warm(path)
+    for dtype, least in (("fp8_e4m3", 3), ("bf16", 5)):
+        ours, theirs = alternate(
+            rounds, lambda: timed("load", path, f"dtype={dtype}", "class=UNet2DConditionModel"),
+            lambda: seconds(run(reference, f"{HERE}/single_file.py", path, WARM, dtype)))
+        yield ratio(f"SD1.5 UNet through its layout, fp32 -> {dtype}, against from_single_file",
+                    least, median(theirs) / median(ours),
+                    f"{median(ours):.2f} s, theirs {median(theirs):.2f} s")
+
+
+@row
+def layout_peak(_):
+    path = known(make_files.original_flux())
+    doc = driver("load", path, "dtype=fp8_e4m3", "class=FluxTransformer2DModel")
+    anon = doc["anon_peak_bytes"] - doc["final_bytes"]
+    yield ("FLUX.1-dev bf16 -> fp8 through its layout, anonymous peak over final", "<= 64 MiB",
+           f"{anon / MIB:.1f} MiB", anon <= 64 * MIB,
+           f"final {doc['final_bytes'] / 1e9:.1f} GB, {doc['run_seconds']:.1f} s")
+
+
+@row
+def layout_convert(rounds):
+    path, target = known(make_files.original_unet("F16")), f"{FOLDER}/out.safetensors"
+    catalog = driver("open", path)["predicted_peak_bytes"]
+    documents = []
+
+    def fresh(side):
+        if os.path.exists(target):
+            os.remove(target)
+        os.sync()
+        make_warm(path)
+        return side()
+
+    def ours():
+        documents.append(driver("convert", path, target, "class=UNet2DConditionModel"))
+        return seconds(documents[-1])
+
+    times, theirs = alternate(rounds, lambda: fresh(ours),
+                              lambda: fresh(lambda: copy_and_sync(path, target)))
+    os.remove(target)
+    rss = max(doc["rss_peak_bytes"] for doc in documents)
+    yield ratio("original -> diffusers, 1.7 GB, against cp + fsync", 0.7,
+                median(theirs) / median(times),
+                f"{median(times):.2f} s, cp {median(theirs):.2f} s")
+    yield ("the same, resident peak", "<= 64 MiB + catalog", f"{rss / MIB:.1f} MiB",
+           rss <= 64 * MIB + catalog, f"catalog {catalog / MIB:.1f} MiB")
+
+
 @row
 def library_size(_):
     stripped = f"{FOLDER}/stripped.so"
