@@ -6,6 +6,7 @@
 #include "model/blocks.h"
 #include "model/blocks_attention.h"
 #include "model/blocks_dit.h"
+#include "model/blocks_patch.h"
 
 #define REGISTERS 8 /* learned tokens before the text */
 
@@ -75,7 +76,10 @@ static void build(struct nwi_module *m, struct nwi_config *c)
                                  .no_out_bias = true,
                                  .no_added_bias = true};
 
-    if (out == NWI_NULL || out == 0)
+    if (patch <= 0)
+        nwi_config_fail(c, NW_E_BAD_CONFIG, "the config has patches of %lld",
+                        (long long)patch);
+    if (out == NWI_NULL)
         out = nwi_config_int(c, "in_channels", 4);
     embedders(m, c, attn.dim);
     for (int64_t i = 0; i < n_joint; i++)
@@ -105,14 +109,7 @@ static void derive(struct nwi_config *c, const struct nwi_header *h)
                       nwi_header_count(h, "joint_transformer_blocks."));
     nwi_config_derive(c, "num_single_dit_layers",
                       nwi_header_count(h, "single_transformer_blocks."));
-    if (dim > 0 &&
-        dim % 256 == 0) { /* no tensor tells the heads: 256 each, as published */
-        nwi_config_derive(c, "attention_head_dim", 256);
-        nwi_config_derive(c, "num_attention_heads", dim / 256);
-    } else if (dim > 0) {
-        nwi_config_derive(c, "attention_head_dim", dim);
-        nwi_config_derive(c, "num_attention_heads", 1);
-    }
+    nwi_derive_heads(c, dim, 256);
     nwi_config_derive(c, "joint_attention_dim",
                       nwi_header_dim(h, "context_embedder.weight", 1));
     nwi_config_derive(c, "caption_projection_dim",

@@ -7,6 +7,7 @@
 #include "model/architecture.h"
 #include "model/blocks.h"
 #include "model/blocks_dit.h"
+#include "model/blocks_patch.h"
 
 struct hidream {
     int64_t dim;
@@ -119,7 +120,7 @@ static void captions(struct nwi_module *m, struct nwi_config *c, int64_t n, int6
 
 static void build(struct nwi_module *m, struct nwi_config *c)
 {
-    int64_t patch = nwi_config_int_or_null(c, "patch_size", NWI_NULL);
+    int64_t patch = nwi_config_needed(c, "patch_size");
     int64_t in = nwi_config_int(c, "in_channels", 64);
     int64_t out = nwi_config_int_or_null(c, "out_channels", NWI_NULL);
     int64_t n_double = nwi_config_count(c, "num_layers", 16);
@@ -130,8 +131,6 @@ static void build(struct nwi_module *m, struct nwi_config *c)
     struct hidream hidream = {.dim = heads * head_dim};
 
     hidream.experts = nwi_config_count(c, "num_routed_experts", 4);
-    if (patch == NWI_NULL || patch <= 0)
-        nwi_config_fail(c, NW_E_BAD_CONFIG, "\"patch_size\" of the config is missing");
     if (out == NWI_NULL || out == 0)
         out = in;
     nwi_two_linears(m, "t_embedder.timestep_embedder", 256, hidream.dim, hidream.dim);
@@ -185,10 +184,7 @@ static void derive(struct nwi_config *c, const struct nwi_header *h)
     nwi_config_derive(
         c, "text_emb_dim",
         nwi_header_dim(h, "p_embedder.pooled_embedder.linear_1.weight", 1));
-    /* The norms go over all heads: nothing tells one from another; 128 wide, as published. */
-    bool usual = dim > 0 && dim % 128 == 0;
-    nwi_config_derive(c, "attention_head_dim", usual ? 128 : dim);
-    nwi_config_derive(c, "num_attention_heads", usual ? dim / 128 : 1);
+    nwi_derive_heads(c, dim, 128);
     derive_captions(c, h, n_double + n_single);
 }
 
