@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Images in patches with the positions of a grid (diffusers 0.42.1, PatchEmbed of
- * models/embeddings.py), config keys that a class has no
- * default for, and what such models do not tell. */
+ * models/embeddings.py), config keys that a class has no default for, and heads that no
+ * tensor tells. */
 #ifndef NWI_BLOCKS_PATCH_H
 #define NWI_BLOCKS_PATCH_H
 

@@ -63,7 +63,7 @@ static void extra_embed(struct nwi_module *m, struct nwi_config *c, int64_t leng
     int64_t hidden = nwi_config_int(c, "hidden_size", 1152);
     int64_t pooled = nwi_config_int(c, "pooled_projection_dim", 1024);
     bool style = nwi_config_bool(c, "use_style_cond_and_image_meta_size", true);
-    int64_t extra = style ? 6 * 256 + hidden + pooled : pooled;
+    int64_t extra = style ? 6 * (int64_t)256 + hidden + pooled : pooled;
     NWI_IN(m, "time_extra_emb")
     {
         nwi_two_linears(m, "timestep_embedder", 256, hidden, hidden);
