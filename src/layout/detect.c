@@ -169,6 +169,35 @@ static void name_last_encoder(struct nwi_detection *out,
     }
 }
 
+static const struct nwi_family *find_family(const char *name, const char *component)
+{
+    for (size_t i = 0; nwi_families[i]; i++) {
+        if (strcmp(nwi_families[i]->name, name) == 0 &&
+            strcmp(nwi_families[i]->component, component) == 0)
+            return nwi_families[i];
+    }
+    return NULL;
+}
+
+/* A denoiser's family may have a row of its own for a text encoder whose names are those
+ * of another (Stable Diffusion 3 projects what CLIP-L says): that row counts beside it. */
+static void apply_company(struct nwi_detection *out, const struct nwi_found *denoiser)
+{
+    for (size_t i = 0; i < out->n; i++) {
+        struct nwi_found *part = &out->parts[i];
+        const struct nwi_family *own =
+            part->kind == NWI_KIND_TEXT_ENCODER && part->family
+                ? find_family(denoiser->family->name, part->family->component)
+                : NULL;
+        if (!own)
+            continue;
+        part->family = own;
+        part->variant = NULL;
+        part->klass = own->klass;
+        part->layout = NWI_LAYOUT_ORIGINAL;
+    }
+}
+
 static void make_unique(struct detecting *d, struct nwi_detection *out)
 {
     for (size_t i = 0; i < out->n; i++) {
@@ -197,8 +226,10 @@ static void name_parts(struct detecting *d, struct nwi_detection *out)
         if (denoiser && part == out->ema)
             part->name = strcmp(denoiser->name, "unet") == 0 ? "unet_ema" : "ema";
     }
-    if (denoiser)
+    if (denoiser) {
+        apply_company(out, denoiser);
         name_last_encoder(out, denoiser);
+    }
     make_unique(d, out);
 }
 

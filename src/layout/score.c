@@ -71,14 +71,18 @@ static bool holds(struct scoring *s, const char *fact)
 struct tally {
     unsigned held;
     unsigned total;
+    unsigned near; /* held, of those that ask for something to be there */
 };
 
 static struct tally count(struct scoring *s, const struct nwi_signature *signature)
 {
     struct tally tally = {0};
     const char *const *facts = signature->facts;
-    for (size_t i = 0; facts[i]; i++, tally.total++)
-        tally.held += !strchr(facts[i], '~') && holds(s, facts[i]);
+    for (size_t i = 0; facts[i]; i++, tally.total++) {
+        bool held = !strchr(facts[i], '~') && holds(s, facts[i]);
+        tally.held += held;
+        tally.near += held && facts[i][0] != '!';
+    }
     for (size_t i = 0; facts[i]; i++) {
         if (strchr(facts[i], '~') && tally.held + 1 >= tally.total)
             tally.held += holds(s, facts[i]);
@@ -105,13 +109,13 @@ struct ranking {
 /* The larger share of facts is nearer. */
 static bool is_nearer(const struct tally *a, const struct tally *b)
 {
-    return a->held * b->total > b->held * a->total;
+    return a->near * b->total > b->near * a->total;
 }
 
 static void note_near(struct ranking *ranking, const struct candidate *candidate)
 {
     size_t at = ranking->n_near;
-    if (candidate->tally.held == 0)
+    if (candidate->tally.near == 0)
         return;
     while (at > 0 && is_nearer(&candidate->tally, &ranking->near[at - 1].tally))
         at--;

@@ -45,7 +45,7 @@ static const struct nwi_rules flux_rules = {.variables = variables, .rules = rul
 static const struct nwi_signature original[] = {
     NWI_WHEN("img_in.weight", "txt_in.weight", "vector_in.in_layer.weight",
              "double_blocks.0.img_attn.qkv.weight", "single_blocks.0.linear1.weight",
-             "double_blocks.0.img_mod.lin.weight"),
+             "double_blocks.0.img_mod.lin.weight", "!controlnet_blocks*"),
     {NULL},
 };
 
@@ -53,7 +53,7 @@ static const struct nwi_signature diffusers[] = {
     NWI_WHEN("x_embedder.weight", "context_embedder.weight",
              "time_text_embed.text_embedder.linear_1.weight",
              "transformer_blocks.0.attn.add_q_proj.weight",
-             "single_transformer_blocks.0.proj_mlp.weight"),
+             "single_transformer_blocks.0.proj_mlp.weight", "!controlnet_blocks*"),
     {NULL},
 };
 

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The VAE of Stable Diffusion, SDXL, SD3 and FLUX.1: names of the latent-diffusion
+ * repository, and of diffusers 0.42.1 (AutoencoderKL), today and before the attention
+ * of 0.18. */
+#include "layout/family.h"
+
+#define VRES_O "{a:norm1|conv1|norm2|conv2|nin_shortcut}.{p}"
+#define VRES_D "{a:norm1|conv1|norm2|conv2|conv_shortcut}.{p}"
+
+static const struct nwi_rule_variable kl_variables[] = {
+    {'N', "#decoder.up.", "#decoder.up_blocks."},
+    {0},
+};
+
+static const struct nwi_rule kl_rows[] = {
+    NWI_MAP("encoder.down.{i}.block.{j}." VRES_O,
+            "encoder.down_blocks.{i}.resnets.{j}." VRES_D),
+    NWI_MAP("encoder.down.{i}.downsample.conv.{p}",
+            "encoder.down_blocks.{i}.downsamplers.0.conv.{p}"),
+    NWI_MAP("decoder.up.{N-1-i}.block.{j}." VRES_O,
+            "decoder.up_blocks.{i}.resnets.{j}." VRES_D),
+    NWI_MAP("decoder.up.{N-1-i}.upsample.conv.{p}",
+            "decoder.up_blocks.{i}.upsamplers.0.conv.{p}"),
+    NWI_MAP("{e:encoder|decoder}.mid.block_{1+b}." VRES_O,
+            "{e:encoder|decoder}.mid_block.resnets.{b}." VRES_D),
+    {.original = "{e:encoder|decoder}.mid.attn_1.{a:q|k|v|proj_out}.{p}",
+     .diffusers =
+         "{e:encoder|decoder}.mid_block.attentions.0.{a:to_q|to_k|to_v|to_out.0}.{p}",
+     .squeeze = 1,
+     .rank = 4},
+    NWI_MAP("{e:encoder|decoder}.mid.attn_1.norm.{p}",
+            "{e:encoder|decoder}.mid_block.attentions.0.group_norm.{p}"),
+    NWI_MAP("{e:encoder|decoder}.{a:conv_in|conv_out|norm_out}.{p}",
+            "{e:encoder|decoder}.{a:conv_in|conv_out|conv_norm_out}.{p}"),
+    NWI_MAP("{a:quant_conv|post_quant_conv}.{p}", "{a:quant_conv|post_quant_conv}.{p}"),
+    NWI_MAP("encoder.down.{i}.attn.{j}.norm.{p}",
+            "encoder.down_blocks.{i}.attentions.{j}.group_norm.{p}"),
+    NWI_MAP("decoder.up.{N-1-i}.attn.{j}.norm.{p}",
+            "decoder.up_blocks.{i}.attentions.{j}.group_norm.{p}"),
+    {.original = "encoder.down.{i}.attn.{j}.{a:q|k|v|proj_out}.{p}",
+     .diffusers =
+         "encoder.down_blocks.{i}.attentions.{j}.{a:to_q|to_k|to_v|to_out.0}.{p}",
+     .squeeze = 1,
+     .rank = 4},
+    {.original = "decoder.up.{N-1-i}.attn.{j}.{a:q|k|v|proj_out}.{p}",
+     .diffusers =
+         "decoder.up_blocks.{i}.attentions.{j}.{a:to_q|to_k|to_v|to_out.0}.{p}",
+     .squeeze = 1,
+     .rank = 4},
+    NWI_DROP("loss.{*}", "used in training only"),
+    {0},
+};
+
+static const struct nwi_rules kl_rules = {
+    .variables = kl_variables,
+    .rules = kl_rows,
+};
+
+static const struct nwi_rule kl_old_rows[] = {
+    NWI_MAP("{^}.attentions.{i}.{a:query|key|value|proj_attn}.{p}",
+            "{^}.attentions.{i}.{a:to_q|to_k|to_v|to_out.0}.{p}"),
+    NWI_MAP("{*}", "{*}"),
+    {0},
+};
+
+static const struct nwi_rules kl_old_rules = {
+    .rules = kl_old_rows,
+};
+
+/* ---- AutoencoderKL ---- */
+
+static const struct nwi_signature autoencoder_kl_original[] = {
+    NWI_WHEN("decoder.mid.block_1.conv1.weight[]=4",
+             "decoder.up.0.block.0.conv1.weight", "encoder.down.0.block.0.conv1.weight",
+             "decoder.conv_in.weight"),
+    NWI_WHEN("decoder.mid.block_1.conv1.weight[]=4",
+             "decoder.up.0.block.0.conv1.weight", "!encoder*"),
+    NWI_WHEN("encoder.mid.block_1.conv1.weight[]=4",
+             "encoder.down.0.block.0.conv1.weight", "!decoder*"),
+    NWI_WHEN("decoder.conv_in.weight[]=4", "post_quant_conv.weight[]=4",
+             "!decoder.mid*", "!encoder*"),
+    {NULL},
+};
+
+static const struct nwi_signature autoencoder_kl_diffusers[] = {
+    NWI_WHEN("decoder.mid_block.resnets.0.conv1.weight[]=4",
+             "decoder.up_blocks.0.resnets.0.conv1.weight[]=4",
+             "encoder.down_blocks.0.resnets.0.conv1.weight[]=4",
+             "decoder.conv_in.weight[]=4", "!bn.running_mean"),
+    NWI_WHEN("decoder.mid_block.resnets.0.conv1.weight[]=4",
+             "decoder.up_blocks.0.resnets.0.conv1.weight[]=4", "!encoder*",
+             "!bn.running_mean"),
+    {NULL},
+};
+
+static const struct nwi_variant autoencoder_kl_variants[] = {
+    {"4-channels", NWI_WHEN("decoder.conv_in.weight[1]=4"),
+     NWI_WHEN("decoder.conv_in.weight[1]=4"),
+     "{\"scaling_factor\": 0.18215, \"sample_size\": 512}",
+     "stable-diffusion-v1-5/stable-diffusion-v1-5, vae/config.json"},
+    {"16-channels", NWI_WHEN("decoder.conv_in.weight[1]=16"),
+     NWI_WHEN("decoder.conv_in.weight[1]=16"),
+     "{\"scaling_factor\": 0.3611, \"shift_factor\": 0.1159, \"sample_size\": 1024, "
+     "\"force_upcast\": false}",
+     "black-forest-labs/FLUX.1-dev, vae/config.json"},
+    {0},
+};
+
+const struct nwi_family nwi_family_autoencoder_kl = {
+    .name = "vae",
+    .title = "AutoencoderKL",
+    .component = "vae",
+    .klass = "AutoencoderKL",
+    .kind = NWI_KIND_VAE,
+    .rules = &kl_rules,
+    .deprecated = &kl_old_rules,
+    .original = autoencoder_kl_original,
+    .diffusers = autoencoder_kl_diffusers,
+    .variants = autoencoder_kl_variants,
+    .prefix = "first_stage_model.",
+};
