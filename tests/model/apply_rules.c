@@ -45,13 +45,23 @@ static void die(const char *why, const char *what)
     exit(2);
 }
 
+/* NAME/COMPONENT/CLASS/TITLE, without blanks: a family may have several rows of one class. */
+static void family_id(const struct nwi_family *family, char *out, size_t size)
+{
+    (void)snprintf(out, size, "%s/%s/%s/%s", family->name, family->component,
+                   family->klass ? family->klass : "", family->title);
+    for (char *at = out; *at; at++) {
+        if (*at == ' ')
+            *at = '_';
+    }
+}
+
 static const struct nwi_family *find_family(const char *id)
 {
     char text[512];
     for (size_t i = 0; nwi_families[i]; i++) {
         const struct nwi_family *family = nwi_families[i];
-        (void)snprintf(text, sizeof text, "%s/%s/%s", family->name, family->component,
-                       family->klass ? family->klass : "");
+        family_id(family, text, sizeof text);
         size_t size = strlen(id);
         if (strncmp(text, id, size) == 0 && (text[size] == '/' || text[size] == '\0'))
             return family;
@@ -176,15 +186,21 @@ static size_t facts(const struct request *r, const struct nwi_signature *signatu
     return most;
 }
 
+static void print_id(const struct nwi_family *family, size_t n_facts)
+{
+    char text[512];
+    family_id(family, text, sizeof text);
+    (void)printf("%s %zu\n", text, n_facts);
+}
+
 static void print_families(const struct request *r, const struct nwi_hints *hints)
 {
     for (size_t i = 0; nwi_families[i]; i++) {
         const struct nwi_family *family = nwi_families[i];
-        bool forward = r->direction == NWI_TO_DIFFUSERS;
+        bool forward = r->direction == NWI_TO_DIFFUSERS && !family->same_names;
         size_t n = facts(r, forward ? family->original : family->diffusers, hints);
         if (n > 0)
-            (void)printf("%s/%s/%s %zu\n", family->name, family->component,
-                         family->klass ? family->klass : "", n);
+            print_id(family, n);
     }
     (void)printf(".\n");
 }
@@ -214,9 +230,11 @@ static void answer(struct request *r)
 
 static void list(void)
 {
-    for (size_t i = 0; nwi_families[i]; i++)
-        (void)printf("%s/%s/%s\n", nwi_families[i]->name, nwi_families[i]->component,
-                     nwi_families[i]->klass ? nwi_families[i]->klass : "");
+    for (size_t i = 0; nwi_families[i]; i++) {
+        char text[512];
+        family_id(nwi_families[i], text, sizeof text);
+        (void)printf("%s\n", text);
+    }
 }
 
 int main(int argc, char **argv)

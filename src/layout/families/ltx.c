@@ -71,6 +71,7 @@ static const struct nwi_rule ltx_vae_91_rows[] = {
     NWI_MAP("decoder.up_blocks.0.{*}", "decoder.mid_block.{*}"),
     NWI_MAP("decoder.up_blocks.{1+2*b}.{*}", "decoder.up_blocks.{b}.upsamplers.0.{*}"),
     NWI_MAP("decoder.up_blocks.{2+2*b}.{*}", "decoder.up_blocks.{b}.{*}"),
+    NWI_MAP("decoder.timestep_scale_multiplier", "decoder.timestep_scale_multiplier"),
     {0},
 };
 
@@ -105,6 +106,7 @@ static const struct nwi_rule ltx_vae_95_rows[] = {
     NWI_MAP("encoder.down_blocks.{1+2*b}.{*}",
             "encoder.down_blocks.{b}.downsamplers.0.{*}"),
     NWI_MAP("encoder.down_blocks.{2*b}.{*}", "encoder.down_blocks.{b}.{*}"),
+    NWI_MAP("decoder.timestep_scale_multiplier", "decoder.timestep_scale_multiplier"),
     {0},
 };
 
