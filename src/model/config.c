@@ -328,6 +328,31 @@ void nwi_config_texts_or(struct nwi_config *config, const char *key,
 
 /* ---- nested configs ---- */
 
+/* The derived values whose keys are `key`, a dot and more, as values of that object; in
+ * their order. */
+static struct nwi_json_value *derived_inside(struct nwi_config *config, const char *key)
+{
+    struct nwi_json_value *first = NULL;
+    struct nwi_json_value **end = &first;
+    size_t size = strlen(key);
+    for (const struct nwi_json_value *v = config->derived; v; v = v->next) {
+        if (strncmp(v->key, key, size) != 0 || v->key[size] != '.')
+            continue;
+        struct nwi_json_value *copy = nwi_arena_alloc(config->arena, sizeof *copy);
+        if (!copy) {
+            fail_nomem(config, sizeof *copy);
+            break;
+        }
+        *copy = *v;
+        copy->key += size + 1;
+        copy->key_size -= size + 1;
+        copy->next = NULL;
+        *end = copy;
+        end = &copy->next;
+    }
+    return first;
+}
+
 void nwi_config_inner(struct nwi_config *config, const char *key,
                       struct nwi_config *out)
 {
@@ -338,6 +363,8 @@ void nwi_config_inner(struct nwi_config *config, const char *key,
     }
     nwi_config_init(out, config->given ? value : NULL, config->given ? NULL : value,
                     config->arena, config->err);
+    if (!config->given)
+        out->derived = derived_inside(config, key);
     out->code = config->code;
 }
 

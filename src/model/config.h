@@ -135,6 +135,10 @@ void nwi_config_derive_ints(struct nwi_config *config, const char *key,
                             const int64_t *values, size_t n);
 void nwi_config_derive_texts(struct nwi_config *config, const char *key,
                              const char *const *values, size_t n);
+/* The same for the object under `key`: what was derived to `inner`, a config of its own
+ * on the same arena. nwi_config_inner finds it again, over what a preset says. */
+void nwi_config_derive_inner(struct nwi_config *config, const char *key,
+                             const struct nwi_config *inner);
 
 /* ---- afterwards ---- */
 

@@ -134,6 +134,29 @@ void nwi_config_derive_texts(struct nwi_config *config, const char *key,
         set_text(&items[i], values[i]);
 }
 
+void nwi_config_derive_inner(struct nwi_config *config, const char *key,
+                             const struct nwi_config *inner)
+{
+    struct nwi_json_value *last = NULL;
+    if (config->code == NW_OK)
+        config->code = inner->code;
+    for (struct nwi_json_value *v = inner->derived; v; v = v->next) {
+        char *path = nwi_arena_printf(config->arena, "%s.%s", key, v->key);
+        if (!path) {
+            if (config->code == NW_OK)
+                config->code = nwi_fail_nomem(config->err, v->key_size);
+            return;
+        }
+        v->key = path;
+        v->key_size = strlen(path);
+        last = v;
+    }
+    if (!last)
+        return;
+    last->next = config->derived;
+    config->derived = inner->derived;
+}
+
 /* ---- afterwards ---- */
 
 static bool is_asked(const struct nwi_config *config, const char *key)
@@ -222,11 +245,26 @@ static const char *show(const struct nwi_config *config,
     return text ? text : "?";
 }
 
+/* What the given config says under a derived key, whose dots lead into objects. */
+static const struct nwi_json_value *find_given(const struct nwi_json_value *object,
+                                               const char *key)
+{
+    size_t size = strcspn(key, ".");
+    const struct nwi_json_value *value = NULL;
+    if (!object || object->kind != NWI_JSON_IS_OBJECT)
+        return NULL;
+    for (value = object->first; value; value = value->next) {
+        if (value->key_size == size && strncmp(value->key, key, size) == 0)
+            break;
+    }
+    return key[size] == '.' ? find_given(value, key + size + 1) : value;
+}
+
 bool nwi_config_conflict(const struct nwi_config *config, size_t i,
                          struct nwi_config_conflict *out)
 {
     for (const struct nwi_json_value *v = config->derived; v; v = v->next) {
-        const struct nwi_json_value *given = nwi_json_get(config->given, v->key);
+        const struct nwi_json_value *given = find_given(config->given, v->key);
         if (!given || same_value(given, v) || i-- > 0)
             continue;
         *out =
