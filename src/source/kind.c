@@ -36,9 +36,9 @@ static const char *kind_of_class(const char *klass)
 /* Adapters: low-rank factors under the names of the common trainers. */
 static bool is_adapter_name(const char *name)
 {
-    static const char *const parts[] = {"lora_down", "lora_up",   "lora_A",
-                                        "lora_B",    "lora.down", "lora.up",
-                                        "lokr_w",    "hada_w",    "dora_scale"};
+    static const char *const parts[] = {"lora_down",  "lora_up", "lora_A", "lora_B",
+                                        "lora.down",  "lora.up", "lokr_w", "hada_w",
+                                        "dora_scale", "_lora1.", "_lora2."};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (strstr(name, parts[i]))
             return true;

@@ -12,7 +12,19 @@ static const struct nwi_rule_variable kl_variables[] = {
     {0},
 };
 
+/* FLUX.2 keeps the convolutions beside its latents within its halves, and normalises the latents
+ * in batches. */
+static const struct nwi_rule_feature kl_features[] = {
+    {0, "bn.running_mean"},
+    {0},
+};
+
 static const struct nwi_rule kl_rows[] = {
+    {.original = "encoder.quant_conv.{p}", .diffusers = "quant_conv.{p}", .need = 1},
+    {.original = "decoder.post_quant_conv.{p}",
+     .diffusers = "post_quant_conv.{p}",
+     .need = 1},
+    {.original = "bn.{p}", .diffusers = "bn.{p}", .need = 1},
     NWI_MAP("encoder.down.{i}.block.{j}." VRES_O,
             "encoder.down_blocks.{i}.resnets.{j}." VRES_D),
     NWI_MAP("encoder.down.{i}.downsample.conv.{p}",
@@ -53,6 +65,7 @@ static const struct nwi_rule kl_rows[] = {
 
 static const struct nwi_rules kl_rules = {
     .variables = kl_variables,
+    .features = kl_features,
     .rules = kl_rows,
 };
 
@@ -118,4 +131,31 @@ const struct nwi_family nwi_family_autoencoder_kl = {
     .diffusers = autoencoder_kl_diffusers,
     .variants = autoencoder_kl_variants,
     .prefix = "first_stage_model.",
+};
+
+/* ---- FLUX.2 VAE ---- */
+
+static const struct nwi_signature flux2_vae_original[] = {
+    NWI_WHEN("bn.running_mean", "decoder.mid.block_1.conv1.weight[]=4",
+             "encoder.down.0.block.0.conv1.weight[]=4", "encoder.quant_conv.weight",
+             "decoder.conv_in.weight[]=4"),
+    {NULL},
+};
+
+static const struct nwi_signature flux2_vae_diffusers[] = {
+    NWI_WHEN("bn.running_mean", "decoder.mid_block.resnets.0.conv1.weight[]=4",
+             "encoder.down_blocks.0.resnets.0.conv1.weight[]=4",
+             "decoder.conv_in.weight[]=4"),
+    {NULL},
+};
+
+const struct nwi_family nwi_family_flux2_vae = {
+    .name = "flux2",
+    .title = "FLUX.2 VAE",
+    .component = "vae",
+    .klass = "AutoencoderKLFlux2",
+    .kind = NWI_KIND_VAE,
+    .rules = &kl_rules,
+    .original = flux2_vae_original,
+    .diffusers = flux2_vae_diffusers,
 };

@@ -82,22 +82,3 @@ const struct nwi_family nwi_family_flux2_transformer = {
     .pipeline = flux2_transformer_pipeline,
     .prefix = "model.diffusion_model.",
 };
-
-/* ---- FLUX.2 VAE ---- */
-
-static const struct nwi_signature flux2_vae_diffusers[] = {
-    NWI_WHEN("bn.running_mean", "decoder.mid_block.resnets.0.conv1.weight[]=4",
-             "encoder.down_blocks.0.resnets.0.conv1.weight[]=4",
-             "decoder.conv_in.weight[]=4"),
-    {NULL},
-};
-
-const struct nwi_family nwi_family_flux2_vae = {
-    .name = "flux2",
-    .title = "FLUX.2 VAE",
-    .component = "vae",
-    .klass = "AutoencoderKLFlux2",
-    .kind = NWI_KIND_VAE,
-    .same_names = true,
-    .diffusers = flux2_vae_diffusers,
-};

@@ -176,6 +176,13 @@ static const struct nwi_signature ltx_vae_090_original[] = {
     {NULL},
 };
 
+static const struct nwi_signature ltx_vae_090_diffusers[] = {
+    NWI_WHEN("encoder.down_blocks.0.resnets.0.conv1.conv.weight[]=5",
+             "decoder.mid_block.resnets.0.conv1.conv.weight", "latents_mean",
+             "encoder.down_blocks.0.conv_out*", "!decoder.time_embedder*"),
+    {NULL},
+};
+
 const struct nwi_family nwi_family_ltx_vae_090 = {
     .name = "ltx",
     .title = "LTX-Video VAE 0.9.0",
@@ -184,6 +191,7 @@ const struct nwi_family nwi_family_ltx_vae_090 = {
     .kind = NWI_KIND_VAE,
     .rules = &ltx_vae_90_rules,
     .original = ltx_vae_090_original,
+    .diffusers = ltx_vae_090_diffusers,
     .preset = "{\"encoder_causal\": true, \"decoder_causal\": false, "
               "\"upsample_residual\": [false, false, false, false]}",
     .prefix = "vae.",
@@ -198,6 +206,13 @@ static const struct nwi_signature ltx_vae_091_original[] = {
     {NULL},
 };
 
+static const struct nwi_signature ltx_vae_091_diffusers[] = {
+    NWI_WHEN("encoder.down_blocks.0.resnets.0.conv1.conv.weight[]=5",
+             "decoder.mid_block.resnets.0.conv1.conv.weight", "latents_mean",
+             "encoder.down_blocks.0.conv_out*", "decoder.time_embedder*"),
+    {NULL},
+};
+
 const struct nwi_family nwi_family_ltx_vae_091 = {
     .name = "ltx",
     .title = "LTX-Video VAE 0.9.1",
@@ -206,6 +221,7 @@ const struct nwi_family nwi_family_ltx_vae_091 = {
     .kind = NWI_KIND_VAE,
     .rules = &ltx_vae_91_rules,
     .original = ltx_vae_091_original,
+    .diffusers = ltx_vae_091_diffusers,
     .preset = "{\"encoder_causal\": true, \"decoder_causal\": false, "
               "\"upsample_residual\": [true, true, true]}",
     .prefix = "vae.",
@@ -223,7 +239,7 @@ static const struct nwi_signature ltx_vae_095_original[] = {
 static const struct nwi_signature ltx_vae_095_diffusers[] = {
     NWI_WHEN("encoder.down_blocks.0.resnets.0.conv1.conv.weight[]=5",
              "decoder.mid_block.resnets.0.conv1.conv.weight", "latents_mean",
-             "decoder.conv_in.conv.weight"),
+             "!encoder.down_blocks.0.conv_out*", "decoder.time_embedder*"),
     {NULL},
 };
 

@@ -107,6 +107,13 @@ static const struct nwi_signature ltx2_vae_original[] = {
     {NULL},
 };
 
+static const struct nwi_signature ltx2_vae_diffusers[] = {
+    NWI_WHEN("encoder.down_blocks.0.resnets.0.conv1.conv.weight[]=5",
+             "decoder.mid_block.resnets.0.conv1.conv.weight", "latents_mean",
+             "!encoder.down_blocks.0.conv_out*", "!decoder.time_embedder*"),
+    {NULL},
+};
+
 const struct nwi_family nwi_family_ltx2_vae = {
     .name = "ltx2",
     .title = "LTX-2 video VAE",
@@ -115,6 +122,7 @@ const struct nwi_family nwi_family_ltx2_vae = {
     .kind = NWI_KIND_VAE,
     .rules = &ltx2_vae_rules,
     .original = ltx2_vae_original,
+    .diffusers = ltx2_vae_diffusers,
     .preset = "{\"decoder_causal\": false, \"encoder_spatial_padding_mode\": "
               "\"zeros\", \"spatial_compression_ratio\": 32, "
               "\"temporal_compression_ratio\": 8, \"upsample_residual\": [true, true, "
