@@ -118,11 +118,10 @@ static int check_needed(struct nwi_applying *a)
             rule->rule->back != NWI_DROP_NEEDED)
             continue;
         const char *name = rule->rule->original;
-        int code =
-            nwi_fail(a->err, NW_E_UNSUPPORTED,
-                     "the original layout needs it, and the diffusers layout does "
-                     "not keep it: %.200s",
-                     rule->rule->note ? rule->rule->note : "");
+        int code = nwi_fail(a->err, NW_E_UNSUPPORTED,
+                            "the original layout needs %.200s, which the diffusers "
+                            "layout does not keep",
+                            name);
         return nwi_error_in_tensor(a->err, code, name);
     }
     return NW_OK;

@@ -16,6 +16,7 @@ struct document {
     size_t n_plans;
     const struct nw_result *result; /* may be NULL */
     uint32_t flags;                 /* enum nw_plan_json_flag */
+    bool failed;                    /* no memory, or a file that cannot be read */
 };
 
 /* ---- values ---- */
@@ -229,32 +230,31 @@ static void write_targets(struct document *document, const struct nw_plan *plan,
 /* ---- one plan ---- */
 
 /* A plan under the stored names has not looked what they are: the document does, so that
- * it says so too. Nothing is known where looking fails. */
-static void write_family(struct nwi_json_writer *w, const struct nw_plan *plan)
+ * it says so too. */
+static void write_family(struct document *document, const struct nw_plan *plan)
 {
     struct nwi_arena arena;
     struct nwi_detection detection = {0};
     const struct nwi_found *found = NULL;
     const char *family = plan->bindings.family;
     const char *variant = plan->bindings.variant;
-    struct nwi_memory *memory =
-        nwi_memory_sibling(plan->memory); /* no peak of the plan's */
-    if (memory)
+    /* Not the plan's own: its peak counts. */
+    struct nwi_memory *memory = family ? NULL : nwi_memory_sibling(plan->memory);
+    if (memory) {
         nwi_arena_init(&arena, memory);
-    bool known = !memory || family ||
-                 nwi_detect(plan->ckpt, plan->component, NULL, &arena, &detection,
-                            NULL) != NW_OK;
-    for (size_t i = 0; !known && i < detection.n; i++) {
+        document->failed |= nwi_detect(plan->ckpt, plan->component, NULL, &arena,
+                                       &detection, NULL) != NW_OK;
+    } else {
+        document->failed |= !family;
+    }
+    for (size_t i = 0; !document->failed && i < detection.n; i++) {
         const struct nwi_found *part = &detection.parts[i];
         if (part->family && (!found || part->kind == NWI_KIND_DENOISER))
             found = part;
     }
-    if (found) {
-        family = found->family_name;
-        variant = found->variant ? found->variant->name : NULL;
-    }
-    nwi_json_put_str(w, "family", family);
-    nwi_json_put_str(w, "variant", variant);
+    nwi_json_put_str(&document->json, "family", found ? found->family_name : family);
+    nwi_json_put_str(&document->json, "variant",
+                     found && found->variant ? found->variant->name : variant);
     if (!memory)
         return;
     nwi_arena_release(&arena);
@@ -269,7 +269,7 @@ static void write_plan(struct document *document, const struct nw_plan *plan,
     const struct nwi_bindings *bindings = &plan->bindings;
     nwi_json_put_str(w, "component", bindings->component);
     nwi_json_put_str(w, "class", bindings->klass);
-    write_family(w, plan);
+    write_family(document, plan);
     nwi_json_put_str(w, "layout", bindings->layout);
     nwi_json_put_str(w, "dtype", dtype_text(plan->options.dtype));
     write_report(w, plan);
@@ -450,7 +450,10 @@ int nw_plan_json(const struct nw_plan *const *plans, size_t n_plans, uint32_t fl
     }
     write_failure(&document.json, &kept);
     nwi_json_object_end(&document.json);
-    if (nwi_json_writer_finish(&document.json) == NW_OK)
+    int code = nwi_json_writer_finish(&document.json);
+    if (document.failed)
+        return nwi_fail_nomem(err, 4096);
+    if (code == NW_OK)
         return NW_OK;
     return nwi_fail(err, NW_E_CANCELLED, "the document's receiver asked to stop");
 }
