@@ -179,22 +179,26 @@ static const struct nwi_family *find_family(const char *name, const char *compon
     return NULL;
 }
 
-/* A denoiser's family may have a row of its own for a text encoder whose names are those
- * of another (Stable Diffusion 3 projects what CLIP-L says): that row counts beside it. */
+/* A denoiser's family may have rows of its own for a VAE or text encoder whose names are
+ * those of another (the VAE of SDXL scales its latents otherwise, Stable Diffusion 3
+ * projects what CLIP-L says): beside it they count. */
 static void apply_company(struct nwi_detection *out, const struct nwi_found *denoiser)
 {
     for (size_t i = 0; i < out->n; i++) {
         struct nwi_found *part = &out->parts[i];
+        bool vae = part->kind == NWI_KIND_VAE;
         const struct nwi_family *own =
-            part->kind == NWI_KIND_TEXT_ENCODER && part->family
+            part->family && (vae || part->kind == NWI_KIND_TEXT_ENCODER)
                 ? find_family(denoiser->family->name, part->family->component)
                 : NULL;
-        if (!own)
+        if (!own || own->original || own->diffusers)
+            continue; /* it has signatures: it would have been found */
+        if (vae && strcmp(own->klass, part->klass ? part->klass : "") != 0)
             continue;
         part->family = own;
         part->variant = NULL;
         part->klass = own->klass;
-        part->layout = NWI_LAYOUT_ORIGINAL;
+        part->layout = vae ? part->layout : (uint8_t)NWI_LAYOUT_ORIGINAL;
     }
 }
 

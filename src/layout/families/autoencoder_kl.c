@@ -133,6 +133,64 @@ const struct nwi_family nwi_family_autoencoder_kl = {
     .prefix = "first_stage_model.",
 };
 
+/* ---- the same, beside the denoiser of a family: what shapes do not tell ---- */
+
+/* stabilityai/stable-diffusion-xl-base-1.0, vae/config.json */
+const struct nwi_family nwi_family_autoencoder_kl_sdxl = {
+    .name = "sdxl",
+    .title = "VAE of Stable Diffusion XL",
+    .component = "vae",
+    .klass = "AutoencoderKL",
+    .kind = NWI_KIND_VAE,
+    .rules = &kl_rules,
+    .deprecated = &kl_old_rules,
+    .preset =
+        "{\"scaling_factor\": 0.13025, \"sample_size\": 1024, \"force_upcast\": true}",
+    .prefix = "first_stage_model.",
+};
+
+/* stabilityai/stable-diffusion-3-medium-diffusers, vae/config.json */
+const struct nwi_family nwi_family_autoencoder_kl_sd3 = {
+    .name = "sd3",
+    .title = "VAE of Stable Diffusion 3",
+    .component = "vae",
+    .klass = "AutoencoderKL",
+    .kind = NWI_KIND_VAE,
+    .rules = &kl_rules,
+    .deprecated = &kl_old_rules,
+    .preset = "{\"scaling_factor\": 1.5305, \"shift_factor\": 0.0609, "
+              "\"force_upcast\": false, \"sample_size\": 1024}",
+    .prefix = "first_stage_model.",
+};
+
+/* black-forest-labs/FLUX.1-dev, vae/config.json */
+const struct nwi_family nwi_family_autoencoder_kl_flux = {
+    .name = "flux",
+    .title = "VAE of FLUX.1",
+    .component = "vae",
+    .klass = "AutoencoderKL",
+    .kind = NWI_KIND_VAE,
+    .rules = &kl_rules,
+    .deprecated = &kl_old_rules,
+    .preset = "{\"scaling_factor\": 0.3611, \"shift_factor\": 0.1159, "
+              "\"force_upcast\": false, \"sample_size\": 1024}",
+    .prefix = "first_stage_model.",
+};
+
+/* lodestones/Chroma1-HD, vae/config.json */
+const struct nwi_family nwi_family_autoencoder_kl_chroma = {
+    .name = "chroma",
+    .title = "VAE of Chroma",
+    .component = "vae",
+    .klass = "AutoencoderKL",
+    .kind = NWI_KIND_VAE,
+    .rules = &kl_rules,
+    .deprecated = &kl_old_rules,
+    .preset = "{\"scaling_factor\": 0.3611, \"shift_factor\": 0.1159, "
+              "\"force_upcast\": true, \"sample_size\": 1024}",
+    .prefix = "first_stage_model.",
+};
+
 /* ---- FLUX.2 VAE ---- */
 
 static const struct nwi_signature flux2_vae_original[] = {
