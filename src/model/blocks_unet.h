@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the U-Nets of diffusers and their control nets share (0.42.1,
+ * models/unets/unet_2d_blocks.py, unet_2d_condition.py, unet_motion_model.py): the blocks of
+ * a level, the embeddings, and what their shapes tell. */
+#ifndef NWI_BLOCKS_UNET_H
+#define NWI_BLOCKS_UNET_H
+
+#include "model/config.h"
+#include "model/module.h"
+#include "source/header.h"
+
+/* ---- blocks ---- */
+
+/* What all blocks of a network have in common. */
+struct nwi_unet {
+    int64_t time;           /* width of the time embedding that comes to the blocks */
+    int64_t groups;         /* norm_num_groups; NWI_NULL: none */
+    const char *time_shift; /* resnet_time_scale_shift, NULL for null */
+    const char *cross_norm; /* cross_attention_norm, NULL for null */
+    int64_t frames;         /* positions that a motion module knows */
+    bool dual;              /* dual_cross_attention */
+    bool linear;            /* use_linear_projection */
+    bool fused;             /* attention_type "gated", "gated-text-image" */
+    bool motion_twice;      /* motion modules attend to themselves twice */
+    bool whole;             /* some of its modules must not be split */
+};
+
+/* One level: the block of that type. */
+struct nwi_unet_level {
+    const char *type;
+    int64_t in; /* on the way up: of the level above, which comes from the left */
+    int64_t out;
+    int64_t before; /* on the way up: of what comes from below */
+    int64_t layers;
+    int64_t cross; /* cross_attention_dim; NWI_NULL: none */
+    int64_t heads;
+    int64_t head_dim;     /* NWI_NULL: out */
+    int64_t motion_heads; /* of its motion modules */
+    const struct nwi_json_value
+        *depth; /* transformer blocks: a number for all layers or
+                                            a list; NULL: 1 */
+    const struct nwi_json_value *motion_depth; /* the same of motion modules */
+    bool resample;                             /* not the last one */
+    bool only_cross;
+};
+
+/* All go into the module one is in. */
+void nwi_unet_down(struct nwi_module *m, const struct nwi_unet *u,
+                   const struct nwi_unet_level *level);
+/* A module "NAME.i". */
+void nwi_unet_up(struct nwi_module *m, const struct nwi_unet *u, const char *name,
+                 int64_t i, const struct nwi_unet_level *level);
+/* `in` counts, out does not; a type of NULL is none. */
+void nwi_unet_middle(struct nwi_module *m, const struct nwi_unet *u,
+                     const struct nwi_unet_level *level);
+/* Motion modules 0 to level->layers in "motion_modules". */
+void nwi_unet_motion(struct nwi_module *m, const struct nwi_unet *u,
+                     const struct nwi_unet_level *level);
+
+/* ---- levels from a config ---- */
+
+struct nwi_unet_levels {
+    size_t n;
+    struct nwi_config_texts types; /* of the down blocks */
+    struct nwi_config_ints channels;
+    struct nwi_config_ints layers;
+    struct nwi_config_ints cross;
+    struct nwi_config_ints heads;
+    struct nwi_config_ints head_dims;
+    struct nwi_config_ints only_cross;
+    struct nwi_config_ints motion_heads;
+};
+
+/* block_out_channels, down_block_types, only_cross_attention and attention_head_dim;
+ * the default types are `last` behind three times `types`. False (BAD_CONFIG) if the
+ * lists do not fit each other. The other lists are the caller's. */
+bool nwi_unet_read_levels(struct nwi_config *c, const char *type, const char *last,
+                          struct nwi_unet_levels *levels);
+/* The list under `key`, of n: a number counts for all. BAD_CONFIG unless a list has n
+ * items, or if `more` at least n. */
+void nwi_unet_spread(struct nwi_config *c, const char *key, int64_t fallback, size_t n,
+                     bool more, struct nwi_config_ints *out);
+/* Reads what blocks share: norm_num_groups, resnet_time_scale_shift,
+ * use_linear_projection. */
+void nwi_unet_read(struct nwi_config *c, struct nwi_unet *u);
+/* The i-th of the numbers or lists under `key`, from the end if `back`. NULL if there is
+ * no such key; BAD_CONFIG (and NULL) if there is no such item. A number counts for all. */
+const struct nwi_json_value *nwi_unet_item(struct nwi_config *c, const char *key,
+                                           size_t i, bool back);
+/* Level i on the way down, without depths. */
+struct nwi_unet_level nwi_unet_down_level(const struct nwi_unet_levels *levels,
+                                          size_t i);
+
+/* ---- embeddings ---- */
+
+struct nwi_unet_embeds {
+    int64_t time;  /* time_embed_dim */
+    int64_t in;    /* of the sinusoids */
+    int64_t cross; /* cross_attention_dim; NWI_NULL if it is no number */
+    int64_t hid;   /* encoder_hid_dim; NWI_NULL: none */
+};
+
+/* encoder_hid_proj; `image`: "image_proj" is one of the types. */
+void nwi_unet_text_projection(struct nwi_module *m, struct nwi_unet_embeds *e,
+                              bool image);
+/* class_embedding; `simple`: "simple_projection" is one of the types. */
+void nwi_unet_class_embedding(struct nwi_module *m, const struct nwi_unet_embeds *e,
+                              bool simple);
+/* add_embedding; `image`: "image" and "image_hint" are among the types. */
+void nwi_unet_added_embedding(struct nwi_module *m, const struct nwi_unet_embeds *e,
+                              bool image);
+
+/* A convolution that begins as zeros. */
+void nwi_unet_zero_conv(struct nwi_module *m, const char *name, int64_t in, int64_t out,
+                        int64_t kernel);
+
+/* ---- deriving ---- */
+
+/* Where two values give the same shapes the config's own counts, else the usual one. */
+
+/* block_out_channels, down_block_types, layers_per_block (`layers`: it may be a list),
+ * transformer_layers_per_block, cross_attention_dim, only_cross_attention,
+ * use_linear_projection, resnet_time_scale_shift. */
+struct nwi_unet_told {
+    size_t n;         /* levels; 0: nothing can be told */
+    int64_t first;    /* block_out_channels[0] */
+    bool up;          /* there are up blocks: up_block_types too */
+    bool motion;      /* block types of the motion kind */
+    bool layer_lists; /* layers_per_block may be a list */
+    bool cross_lists; /* cross_attention_dim may be a list */
+};
+void nwi_unet_derive_levels(struct nwi_config *c, const struct nwi_header *h,
+                            struct nwi_unet_told *told);
+/* encoder_hid_dim, class_embed_type, addition_embed_type and their numbers. `time_in`: of
+ * the sinusoids. */
+void nwi_unet_derive_embeddings(struct nwi_config *c, const struct nwi_header *h,
+                                int64_t time_in);
+
+#endif
