@@ -133,7 +133,17 @@ SAME_NAMES = {"QwenImageTransformer2DModel", "MotifVideoTransformer3DModel", "Hi
 # The reference's converter is wrong here, or cannot be asked; what is right is said beside it.
 SKIP_REFERENCE = {}
 
+# Prefixes in all-in-one files, where they are not the denoiser's.
+PREFIXES = {"ControlNetModel": "control_model.", "AutoencoderKL": "first_stage_model.",
+            "AutoencoderKLLTXVideo": "vae.", "AutoencoderKLWan": "vae.", "AutoencoderDC": "vae.",
+            "AutoencoderKLLTX2Video": "vae.", "AutoencoderKLLTX2Audio": "audio_vae.", "MotionAdapter": "module.",
+            "StableCascadeUNet": "module.", "CosmosTransformer3DModel": "net."}
+
+# Its converter takes names with their prefix only.
+SKIP_BARE = {"UNet2DConditionModel", "AutoencoderKLLTXVideo", "AutoencoderKLLTX2Video", "AutoencoderKLLTX2Audio",
+             "CosmosTransformer3DModel"}
+
 # Its converter is wrong with the prefix only: it strips none.
 SKIP_PREFIX = {"Flux2Transformer2DModel", "Flux3Transformer2DModel", "AuraFlowTransformer2DModel",
                "HunyuanVideoTransformer3DModel", "Lumina2Transformer2DModel", "QwenImageTransformer2DModel",
-               "MotifVideoTransformer3DModel"}
+               "MotifVideoTransformer3DModel", "AutoencoderKLWan", "AutoencoderDC", "MotionAdapter", "StableCascadeUNet"}

@@ -33,7 +33,8 @@ def find_class(name):
 
 
 def random_state(name, config):
-    """The class's state dict with random bits in F16, made without its initialisers."""
+    """The class's state dict with random bits in F16, made without its initialisers, and its whole
+    config."""
     cls = find_class(name)
     with torch.device("meta"):
         if hasattr(cls, "from_config") and cls.__module__.startswith("diffusers"):
@@ -45,7 +46,8 @@ def random_state(name, config):
     for key, tensor in model.state_dict().items():
         bits = torch.randint(-2**15, 2**15, tuple(tensor.shape), generator=generator, dtype=torch.int16)
         state[key] = bits.view(torch.float16)
-    return state
+    full = model.config.to_dict() if hasattr(model.config, "to_dict") else dict(model.config)
+    return state, full
 
 
 def netweight(*args):
@@ -74,12 +76,11 @@ def reference(name, checkpoint, config):
 
 
 @pytest.mark.parametrize("name,number", [(n, i) for n, cs in layouts_small.CONFIGS.items() for i in range(len(cs))])
-@pytest.mark.parametrize("prefix", ["", "model.diffusion_model."])
-def test_there_and_back(tmp_path, name, number, prefix):
+@pytest.mark.parametrize("bare", [True, False])
+def test_there_and_back(tmp_path, name, number, bare):
     config = dict(layouts_small.CONFIGS[name][number])
-    if prefix and not name.endswith(("Transformer2DModel", "Transformer3DModel", "UNet2DConditionModel")):
-        pytest.skip("this part of a file has other prefixes")
-    state = random_state(name, config)
+    prefix = "" if bare else layouts_small.PREFIXES.get(name, "model.diffusion_model.")
+    state, full = random_state(name, config)
     folder, original, back = tmp_path / "model", tmp_path / "original.safetensors", tmp_path / "back.safetensors"
     folder.mkdir()
     save_file(state, str(folder / "diffusion_pytorch_model.safetensors"))
@@ -94,7 +95,8 @@ def test_there_and_back(tmp_path, name, number, prefix):
     netweight("convert", str(original), str(back), "--layout", "diffusers", "--config", str(folder / "config.json"))
     assert_same(load_file(str(back)), state, "back")
 
-    if name in layouts_small.SKIP_REFERENCE or prefix and name in layouts_small.SKIP_PREFIX:
+    skip = layouts_small.SKIP_BARE if bare else layouts_small.SKIP_PREFIX
+    if name in layouts_small.SKIP_REFERENCE or name in skip:
         return
-    theirs = reference(name, named, config)
+    theirs = reference(name, named, full)
     assert_same({k: v for k, v in theirs.items() if v is not None}, state, "the reference")
