@@ -61,13 +61,13 @@ static const char *const not_built[] = {
 
 /* The row of that type, BAD_CONFIG (and the last row) if there is none. */
 static const struct kind *find_kind(struct nwi_module *m, const struct kind *rows,
-                                    const char *type)
+                                    bool motion, const char *type)
 {
     const char *name = type ? type : "null";
     if (strncmp(name, "UNetRes", 7) == 0)
         name += 7;
     for (; rows->type; rows++) {
-        if (strcmp(name, rows->type) == 0)
+        if (rows->motion == motion && strcmp(name, rows->type) == 0)
             return rows;
     }
     for (size_t i = 0; i < sizeof not_built / sizeof *not_built; i++) {
@@ -447,6 +447,27 @@ static void attentions(struct nwi_module *m, const struct nwi_unet *u,
         attention_at(m, u, level, kind->attention, i);
 }
 
+/* Blocks with motion modules take no lists of another length. */
+static void check_depth(struct nwi_module *m, const struct nwi_json_value *depth,
+                        int64_t layers)
+{
+    if (depth && depth->kind == NWI_JSON_IS_ARRAY &&
+        depth->n_children != (uint64_t)layers)
+        nwi_config_fail(m->config, NW_E_BAD_CONFIG,
+                        "%lld layers of the config have %zu numbers of transformers",
+                        (long long)layers, depth->n_children);
+}
+
+static void check_motion(struct nwi_module *m, const struct nwi_unet_level *level,
+                         const struct kind *kind)
+{
+    if (!kind->motion)
+        return;
+    check_depth(m, level->motion_depth, level->layers);
+    if (kind->attention)
+        check_depth(m, level->depth, level->layers);
+}
+
 static void sampler(struct nwi_module *m, const struct nwi_unet *u,
                     const struct nwi_unet_level *level, const struct kind *kind,
                     const char *list)
@@ -465,8 +486,9 @@ static void sampler(struct nwi_module *m, const struct nwi_unet *u,
 void nwi_unet_down(struct nwi_module *m, const struct nwi_unet *u,
                    const struct nwi_unet_level *level)
 {
-    const struct kind *kind = find_kind(m, downs, level->type);
+    const struct kind *kind = find_kind(m, downs, u->motion, level->type);
     check_layers(m, level->layers);
+    check_motion(m, level, kind);
     if (kind->k) {
         k_down(m, u, level, kind);
         return;
@@ -504,8 +526,9 @@ static void up(struct nwi_module *m, const struct nwi_unet *u,
 void nwi_unet_up(struct nwi_module *m, const struct nwi_unet *u, const char *name,
                  int64_t i, const struct nwi_unet_level *level)
 {
-    const struct kind *kind = find_kind(m, ups, level->type);
+    const struct kind *kind = find_kind(m, ups, u->motion, level->type);
     check_layers(m, level->layers);
+    check_motion(m, level, kind);
     NWI_IN_(m, enter_kept, u->whole && kind->whole, name, i)
     {
         up(m, u, level, kind);

@@ -21,6 +21,7 @@ struct nwi_unet {
     bool dual;              /* dual_cross_attention */
     bool linear;            /* use_linear_projection */
     bool fused;             /* attention_type "gated", "gated-text-image" */
+    bool motion;            /* its blocks have motion modules */
     bool motion_twice;      /* motion modules attend to themselves twice */
     bool whole;             /* some of its modules must not be split */
 };
@@ -114,26 +115,52 @@ void nwi_unet_added_embedding(struct nwi_module *m, const struct nwi_unet_embeds
 void nwi_unet_zero_conv(struct nwi_module *m, const char *name, int64_t in, int64_t out,
                         int64_t kernel);
 
-/* ---- deriving ---- */
+/* ---- deriving ----
+ * Where several values give the same shapes the config's own one counts, else the usual
+ * one. */
 
-/* Where two values give the same shapes the config's own counts, else the usual one. */
-
-/* block_out_channels, down_block_types, layers_per_block (`layers`: it may be a list),
- * transformer_layers_per_block, cross_attention_dim, only_cross_attention,
- * use_linear_projection, resnet_time_scale_shift. */
 struct nwi_unet_told {
     size_t n;         /* levels; 0: nothing can be told */
     int64_t first;    /* block_out_channels[0] */
-    bool up;          /* there are up blocks: up_block_types too */
-    bool motion;      /* block types of the motion kind */
-    bool layer_lists; /* layers_per_block may be a list */
-    bool cross_lists; /* cross_attention_dim may be a list */
+    bool dual;        /* two transformers stand side by side */
+    bool up;          /* there are up blocks */
+    bool motion;      /* block types are of the motion kind */
+    bool layer_list;  /* layers_per_block may be a list */
+    bool cross_list;  /* cross_attention_dim may be a list */
+    bool middle_only; /* there is a mid_block_only_cross_attention */
 };
+/* Fills n, first and dual. Levels without residual blocks have the channels and layers of
+ * their motion modules. */
+void nwi_unet_look(const struct nwi_header *h, struct nwi_unet_told *told);
+/* block_out_channels, and the layers of each level under `key`. */
+void nwi_unet_derive_sizes(struct nwi_config *c, const struct nwi_header *h,
+                           const struct nwi_unet_told *told, const char *key);
+/* nwi_unet_look, and the lists of types, block_out_channels, layers_per_block, cross_attention_dim,
+ * only_cross_attention, use_linear_projection, resnet_time_scale_shift. */
 void nwi_unet_derive_levels(struct nwi_config *c, const struct nwi_header *h,
                             struct nwi_unet_told *told);
-/* encoder_hid_dim, class_embed_type, addition_embed_type and their numbers. `time_in`: of
- * the sinusoids. */
+
+/* Which transformers' depths are told, and by which keys. */
+struct nwi_unet_depths {
+    const char *list; /* of a level: "attentions" */
+    const char *key;
+    const char *back;   /* of the way up; NULL: `key` turned round */
+    const char *middle; /* of the middle alone, where that is not as deep as the last
+                           level; NULL: it always is */
+    bool no_middle;     /* the middle is the caller's */
+};
+void nwi_unet_derive_depths(struct nwi_config *c, const struct nwi_header *h,
+                            const struct nwi_unet_told *told,
+                            const struct nwi_unet_depths *depths);
+
+/* encoder_hid_dim, class_embed_type, addition_embed_type and their numbers. `in`: of the
+ * sinusoids of the time; `simple` as above. */
 void nwi_unet_derive_embeddings(struct nwi_config *c, const struct nwi_header *h,
-                                int64_t time_in);
+                                int64_t in, bool simple);
+
+/* A value that is `usual` where the config says null: null then, unless the config says
+ * the number. */
+void nwi_unet_derive_or_null(struct nwi_config *c, const char *key, int64_t value,
+                             int64_t usual);
 
 #endif

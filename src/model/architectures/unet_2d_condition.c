@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * UNet2DConditionModel (diffusers 0.42.1, models/unets/unet_2d_condition.py): Stable
  * Diffusion 1, 2, XL and their kin, DeepFloyd IF, Kandinsky 2, the latent upscalers. */
+#include <stdio.h>
 #include <string.h>
 
 #include "model/architecture.h"
@@ -10,8 +11,8 @@
 
 static const char *const default_ups[] = {"UpBlock2D", "CrossAttnUpBlock2D",
                                           "CrossAttnUpBlock2D", "CrossAttnUpBlock2D"};
-static const char *const depth_key = "transformer_layers_per_block";
-static const char *const back_key = "reverse_transformer_layers_per_block";
+static const char depth_key[] = "transformer_layers_per_block";
+static const char back_key[] = "reverse_transformer_layers_per_block";
 
 /* ---- embeddings ---- */
 
@@ -219,7 +220,120 @@ static void build(struct nwi_module *m, struct nwi_config *c)
         position_net(m, cross, image);
 }
 
-/* DERIVE */
+/* ---- deriving ---- */
+
+/* Widths of the time embedding; the answer: what goes into it. */
+static int64_t derive_time(struct nwi_config *c, const struct nwi_header *h,
+                           int64_t first)
+{
+    bool fourier = nwi_header_has(h, "time_proj.weight");
+    int64_t time = nwi_header_dim(h, "time_embedding.linear_1.weight", 0);
+    int64_t cond = nwi_header_dim(h, "time_embedding.cond_proj.weight", 1);
+    if (time < 0)
+        return -1;
+    nwi_config_derive_text(c, "time_embedding_type",
+                           fourier ? "fourier" : "positional");
+    if (first > 0)
+        nwi_unet_derive_or_null(c, "time_embedding_dim", time,
+                                first * (fourier ? 2 : 4));
+    if (cond >= 0)
+        nwi_config_derive(c, "time_cond_proj_dim", cond);
+    else
+        nwi_config_derive_null(c, "time_cond_proj_dim");
+    return nwi_header_dim(h, "time_embedding.linear_1.weight", 1);
+}
+
+/* Blocks get the time alone or, twice as wide, with the class behind it. */
+static void derive_concat(struct nwi_config *c, const struct nwi_header *h)
+{
+    int64_t time = nwi_header_dim(h, "time_embedding.linear_1.weight", 0);
+    int64_t block =
+        nwi_header_dim(h, "down_blocks.0.resnets.0.time_emb_proj.weight", 1);
+    if (block < 0)
+        block = nwi_header_dim(h, "down_blocks.0.resnets.0.norm1.linear.weight", 1);
+    if (time > 0 && block > 0)
+        nwi_config_derive_bool(c, "class_embeddings_concat", block != time);
+}
+
+static void derive_middle(struct nwi_config *c, const struct nwi_header *h)
+{
+    if (nwi_header_any(h, "mid_block.attentions.0.transformer"))
+        nwi_config_derive_text(c, "mid_block_type", "UNetMidBlock2DCrossAttn");
+    else if (nwi_header_has(h, "mid_block.attentions.0.to_q.weight"))
+        nwi_config_derive_text(c, "mid_block_type", "UNetMidBlock2DSimpleCrossAttn");
+    else if (nwi_header_any(h, "mid_block.resnets."))
+        nwi_config_derive_text(c, "mid_block_type", "UNetMidBlock2D");
+    else
+        nwi_config_derive_null(c, "mid_block_type");
+}
+
+static void derive_boxes(struct nwi_config *c, const struct nwi_header *h)
+{
+    bool image = nwi_header_has(h, "position_net.null_text_feature");
+    bool text = nwi_header_has(h, "position_net.null_positive_feature");
+    bool said = nwi_config_is(c, "attention_type", "default", "gated") ||
+                nwi_config_is(c, "attention_type", "default", "gated-text-image");
+    if (image || text)
+        nwi_config_derive_text(c, "attention_type",
+                               image ? "gated-text-image" : "gated");
+    else if (said)
+        nwi_config_derive_text(c, "attention_type", "default");
+}
+
+/* Of the text alone, or of what has its width; which of the two is told by the first
+ * level whose widths differ. */
+static void derive_cross_norm(struct nwi_config *c, const struct nwi_header *h,
+                              size_t n)
+{
+    bool any = false;
+    for (size_t i = 0; i <= n; i++) {
+        char name[48] = "mid_block.attentions.0";
+        if (i < n)
+            (void)snprintf(name, sizeof name, "down_blocks.%zu.attentions.0", i);
+        int64_t norm = nwi_vae_dim(h, 0, "%s.norm_cross.weight", name);
+        int64_t text = nwi_vae_dim(h, 1, "%s.add_k_proj.weight", name);
+        int64_t dim = nwi_vae_dim(h, 1, "%s.to_q.weight", name);
+        any = any || norm > 0;
+        if (norm <= 0 || text == dim)
+            continue;
+        nwi_config_derive_text(c, "cross_attention_norm",
+                               norm == text ? "group_norm" : "layer_norm");
+        return;
+    }
+    if (!any)
+        nwi_config_derive_null(c, "cross_attention_norm");
+    else if (!nwi_config_has(c, "cross_attention_norm"))
+        nwi_config_derive_text(c, "cross_attention_norm", "group_norm");
+}
+
+static void derive_ends(struct nwi_config *c, const struct nwi_header *h)
+{
+    nwi_config_derive(c, "in_channels", nwi_header_dim(h, "conv_in.weight", 1));
+    nwi_config_derive(c, "conv_in_kernel", nwi_header_dim(h, "conv_in.weight", 2));
+    nwi_config_derive(c, "out_channels", nwi_header_dim(h, "conv_out.weight", 0));
+    nwi_config_derive(c, "conv_out_kernel", nwi_header_dim(h, "conv_out.weight", 2));
+    if (!nwi_header_has(h, "conv_norm_out.weight"))
+        nwi_config_derive_null(c, "norm_num_groups");
+}
+
+static void derive(struct nwi_config *c, const struct nwi_header *h)
+{
+    static const struct nwi_unet_depths depths = {
+        .list = "attentions", .key = depth_key, .back = back_key};
+    struct nwi_unet_told told = {
+        .up = true, .layer_list = true, .cross_list = true, .middle_only = true};
+    derive_ends(c, h);
+    nwi_unet_derive_levels(c, h, &told);
+    nwi_unet_derive_depths(c, h, &told, &depths);
+    derive_middle(c, h);
+    int64_t in = derive_time(c, h, told.first);
+    nwi_unet_derive_embeddings(c, h, in, true);
+    derive_concat(c, h);
+    derive_boxes(c, h);
+    derive_cross_norm(c, h, told.n);
+    if (told.n > 0)
+        nwi_config_derive_bool(c, "dual_cross_attention", told.dual);
+}
 
 static const char *const plain_keys[] = {"sample_size",
                                          "center_input_sample",
@@ -244,5 +358,6 @@ const struct nwi_architecture nwi_arch_unet_2d_condition = {
     .klass = "UNet2DConditionModel",
     .library = "diffusers",
     .build = build,
+    .derive = derive,
     .plain_keys = plain_keys,
 };
