@@ -193,7 +193,7 @@ static void apply_company(struct nwi_detection *out, const struct nwi_found *den
                 : NULL;
         if (!own || own->original || own->diffusers)
             continue; /* it has signatures: it would have been found */
-        if (vae && strcmp(own->klass, part->klass ? part->klass : "") != 0)
+        if (vae && own->rules != part->family->rules)
             continue;
         part->family = own;
         part->variant = NULL;

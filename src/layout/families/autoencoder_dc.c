@@ -30,6 +30,9 @@ static const struct nwi_rule dc_rows[] = {
     NWI_MAP(DC_O "local_module.main.point_conv.norm.{p}", DC_D "conv_out.norm.{p}"),
     NWI_MAP(DC_O "main.conv{a:1|2}.conv.{p}", DC_D "conv{a:1|2}.{p}"),
     NWI_MAP(DC_O "main.conv2.norm.{p}", DC_D "norm.{p}"),
+    {.original = "encoder.stages.{i}.op_list.{j}.main.conv.{p}", /* no unshuffling */
+     .diffusers = "encoder.down_blocks.{i}.{j}.conv.{p}",
+     .need = 1},
     NWI_MAP(DC_O "main.conv.conv.{p}", DC_D "conv.{p}"),
     {.original = "encoder.project_in.conv.{p}",
      .diffusers = "encoder.conv_in.{p}",
@@ -79,7 +82,8 @@ static const struct nwi_signature autoencoder_dc_diffusers[] = {
 
 static const struct nwi_variant autoencoder_dc_variants[] = {
     {"f32c32-sana", NWI_WHEN("encoder.project_in.conv.bias"),
-     NWI_WHEN("encoder.conv_in.bias"), "{\"scaling_factor\": 0.41407}",
+     NWI_WHEN("encoder.conv_in.bias"),
+     "{\"scaling_factor\": 0.41407, \"decoder_act_fns\": \"silu\"}",
      "mit-han-lab/dc-ae-f32c32-sana-1.0-diffusers"},
     {"f32c32",
      NWI_WHEN("!encoder.project_in.conv.bias",

@@ -23,8 +23,7 @@ static const struct nwi_rules ltx_rules = {
 static const struct nwi_rule ltx_vae_90_rows[] = {
     NWI_MAP("per_channel_statistics.{a:mean-of-means|std-of-means}",
             "{a:latents_mean|latents_std}"),
-    NWI_DROP("per_channel_statistics.mean-of-stds", "training statistics"),
-    NWI_DROP("per_channel_statistics.channel", "training statistics"),
+    NWI_DROP("per_channel_statistics.{*}", "training statistics"),
     NWI_MAP("decoder.last_time_embedder.{*}", "decoder.time_embedder.{*}"),
     NWI_MAP("decoder.last_scale_shift_table", "decoder.scale_shift_table"),
     NWI_MAP("{e:encoder|decoder}.{a:conv_in|conv_out}.{*}",
@@ -58,8 +57,7 @@ static const struct nwi_rules ltx_vae_90_rules = {
 static const struct nwi_rule ltx_vae_91_rows[] = {
     NWI_MAP("per_channel_statistics.{a:mean-of-means|std-of-means}",
             "{a:latents_mean|latents_std}"),
-    NWI_DROP("per_channel_statistics.mean-of-stds", "training statistics"),
-    NWI_DROP("per_channel_statistics.channel", "training statistics"),
+    NWI_DROP("per_channel_statistics.{*}", "training statistics"),
     NWI_MAP("decoder.last_time_embedder.{*}", "decoder.time_embedder.{*}"),
     NWI_MAP("decoder.last_scale_shift_table", "decoder.scale_shift_table"),
     NWI_MAP("{e:encoder|decoder}.{a:conv_in|conv_out}.{*}",
@@ -93,8 +91,7 @@ static const struct nwi_rules ltx_vae_91_rules = {
 static const struct nwi_rule ltx_vae_95_rows[] = {
     NWI_MAP("per_channel_statistics.{a:mean-of-means|std-of-means}",
             "{a:latents_mean|latents_std}"),
-    NWI_DROP("per_channel_statistics.mean-of-stds", "training statistics"),
-    NWI_DROP("per_channel_statistics.channel", "training statistics"),
+    NWI_DROP("per_channel_statistics.{*}", "training statistics"),
     NWI_MAP("decoder.last_time_embedder.{*}", "decoder.time_embedder.{*}"),
     NWI_MAP("decoder.last_scale_shift_table", "decoder.scale_shift_table"),
     NWI_MAP("{e:encoder|decoder}.{a:conv_in|conv_out}.{*}",
@@ -252,6 +249,8 @@ const struct nwi_family nwi_family_ltx_vae_095 = {
     .rules = &ltx_vae_95_rules,
     .original = ltx_vae_095_original,
     .diffusers = ltx_vae_095_diffusers,
-    .preset = "{\"encoder_causal\": true, \"decoder_causal\": false}",
+    .preset = "{\"encoder_causal\": true, \"decoder_causal\": false, "
+              "\"upsample_residual\": [true, true, true], "
+              "\"spatial_compression_ratio\": 32, \"temporal_compression_ratio\": 8}",
     .prefix = "vae.",
 };

@@ -30,8 +30,7 @@ static const struct nwi_rules ltx2_rules = {
 static const struct nwi_rule ltx2_vae_rows[] = {
     NWI_MAP("per_channel_statistics.{a:mean-of-means|std-of-means}",
             "{a:latents_mean|latents_std}"),
-    NWI_DROP("per_channel_statistics.mean-of-stds", "training statistics"),
-    NWI_DROP("per_channel_statistics.channel", "training statistics"),
+    NWI_DROP("per_channel_statistics.{*}", "training statistics"),
     NWI_MAP("decoder.up_blocks.0.{*}", "decoder.mid_block.{*}"),
     NWI_MAP("decoder.up_blocks.{1+2*b}.{*}", "decoder.up_blocks.{b}.upsamplers.0.{*}"),
     NWI_MAP("decoder.up_blocks.{2+2*b}.{*}", "decoder.up_blocks.{b}.{*}"),
@@ -114,6 +113,18 @@ static const struct nwi_signature ltx2_vae_diffusers[] = {
     {NULL},
 };
 
+static const struct nwi_variant ltx2_vae_variants[] = {
+    {"2.0", NWI_WHEN("!decoder.up_blocks.7*"), NWI_WHEN("!decoder.up_blocks.3*"),
+     "{\"upsample_residual\": [true, true, true], "
+     "\"decoder_spatial_padding_mode\": \"reflect\"}",
+     "Lightricks/LTX-2, vae/config.json"},
+    {"2.3", NWI_WHEN("decoder.up_blocks.7*"), NWI_WHEN("decoder.up_blocks.3*"),
+     "{\"upsample_residual\": [false, false, false, false], "
+     "\"decoder_spatial_padding_mode\": \"zeros\"}",
+     "Lightricks/LTX-2.3, vae"},
+    {0},
+};
+
 const struct nwi_family nwi_family_ltx2_vae = {
     .name = "ltx2",
     .title = "LTX-2 video VAE",
@@ -123,10 +134,10 @@ const struct nwi_family nwi_family_ltx2_vae = {
     .rules = &ltx2_vae_rules,
     .original = ltx2_vae_original,
     .diffusers = ltx2_vae_diffusers,
+    .variants = ltx2_vae_variants,
     .preset = "{\"decoder_causal\": false, \"encoder_spatial_padding_mode\": "
               "\"zeros\", \"spatial_compression_ratio\": 32, "
-              "\"temporal_compression_ratio\": 8, \"upsample_residual\": [true, true, "
-              "true], \"decoder_spatial_padding_mode\": \"reflect\"}",
+              "\"temporal_compression_ratio\": 8}",
     .prefix = "vae.",
 };
 

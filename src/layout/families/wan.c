@@ -108,6 +108,45 @@ static const struct nwi_rules wan_vae_rules = {
     .rules = wan_vae_rows,
 };
 
+/* The levels of Wan 2.2 are nested; what resizes stands behind the residual blocks, which
+ * are D in the encoder and U in the decoder. */
+static const struct nwi_rule_variable wan_vae_22_variables[] = {
+    {'D', "<encoder.downsamples.0.downsamples.{i}.resample.1.weight",
+     "#encoder.down_blocks.0.resnets."},
+    {'U', "<decoder.upsamples.0.upsamples.{i}.resample.1.weight",
+     "#decoder.up_blocks.0.resnets."},
+    {0},
+};
+
+static const struct nwi_rule wan_vae_22_rows[] = {
+    NWI_MAP("{e:encoder|decoder}.middle.{c:0|2}." WRES_O,
+            "{e:encoder|decoder}.mid_block.resnets.{c:0|1}." WRES_D),
+    NWI_MAP("{e:encoder|decoder}.middle.1.{*}",
+            "{e:encoder|decoder}.mid_block.attentions.0.{*}"),
+    NWI_MAP("{e:encoder|decoder}.head.{a:0|2}.{p}",
+            "{e:encoder|decoder}.{a:norm_out|conv_out}.{p}"),
+    NWI_MAP("{e:encoder|decoder}.conv1.{p}", "{e:encoder|decoder}.conv_in.{p}"),
+    NWI_MAP("{a:conv1|conv2}.{p}", "{a:quant_conv|post_quant_conv}.{p}"),
+    NWI_MAP("encoder.downsamples.{i}.downsamples.{D}.{a:resample.1|time_conv}.{p}",
+            "encoder.down_blocks.{i}.downsampler.{a:resample.1|time_conv}.{p}"),
+    NWI_MAP("decoder.upsamples.{i}.upsamples.{U}.{a:resample.1|time_conv}.{p}",
+            "decoder.up_blocks.{i}.upsampler.{a:resample.1|time_conv}.{p}"),
+    NWI_MAP("encoder.downsamples.{i}.downsamples.{j}." WRES_O,
+            "encoder.down_blocks.{i}.resnets.{j}." WRES_D),
+    NWI_MAP("encoder.downsamples.{i}.downsamples.{j}.shortcut.{p}",
+            "encoder.down_blocks.{i}.resnets.{j}.conv_shortcut.{p}"),
+    NWI_MAP("decoder.upsamples.{i}.upsamples.{j}." WRES_O,
+            "decoder.up_blocks.{i}.resnets.{j}." WRES_D),
+    NWI_MAP("decoder.upsamples.{i}.upsamples.{j}.shortcut.{p}",
+            "decoder.up_blocks.{i}.resnets.{j}.conv_shortcut.{p}"),
+    {0},
+};
+
+static const struct nwi_rules wan_vae_22_rules = {
+    .variables = wan_vae_22_variables,
+    .rules = wan_vae_22_rows,
+};
+
 /* ---- Wan ---- */
 
 static const struct nwi_signature wan_transformer_original[] = {
@@ -389,7 +428,39 @@ const struct nwi_family nwi_family_wan_vae_22 = {
     .component = "vae",
     .klass = "AutoencoderKLWan",
     .kind = NWI_KIND_VAE,
+    .rules = &wan_vae_22_rules,
     .original = wan_vae_22_original,
     .diffusers = wan_vae_22_diffusers,
+    /* Wan-AI/Wan2.2-TI2V-5B-Diffusers, vae/config.json */
+    .preset = "{\"patch_size\": 2, \"scale_factor_spatial\": 16, "
+              "\"scale_factor_temporal\": 4, \"latents_mean\": [-0.2289, "
+              "-0.0052, -0.1323, -0.2339, -0.2799, 0.0174, 0.1838, 0.1557, "
+              "-0.1382, 0.0542, 0.2813, 0.0891, 0.157, -0.0098, 0.0375, "
+              "-0.1825, -0.2246, -0.1207, -0.0698, 0.5109, 0.2665, "
+              "-0.2108, -0.2158, 0.2502, -0.2055, -0.0322, 0.1109, 0.1567, "
+              "-0.0729, 0.0899, -0.2799, -0.123, -0.0313, -0.1649, 0.0117, "
+              "0.0723, -0.2839, -0.2083, -0.052, 0.3748, 0.0152, 0.1957, "
+              "0.1433, -0.2944, 0.3573, -0.0548, -0.1681, -0.0667], "
+              "\"latents_std\": [0.4765, 1.0364, 0.4514, 1.1677, 0.5313, "
+              "0.499, 0.4818, 0.5013, 0.8158, 1.0344, 0.5894, 1.0901, "
+              "0.6885, 0.6165, 0.8454, 0.4978, 0.5759, 0.3523, 0.7135, "
+              "0.6804, 0.5833, 1.4146, 0.8986, 0.5659, 0.7069, 0.5338, "
+              "0.4889, 0.4917, 0.4069, 0.4999, 0.6866, 0.4093, 0.5709, "
+              "0.6065, 0.6415, 0.4944, 0.5726, 1.2042, 0.5458, 1.6887, "
+              "0.3971, 1.06, 0.3943, 0.5537, 0.5444, 0.4089, 0.7468, "
+              "0.7744]}",
+    .prefix = "vae.",
+};
+
+/* ---- Qwen-Image VAE ---- */
+
+/* The names and shapes are those of Wan 2.1: only the company tells. */
+const struct nwi_family nwi_family_qwen_image_vae = {
+    .name = "qwen_image",
+    .title = "Qwen-Image VAE",
+    .component = "vae",
+    .klass = "AutoencoderKLQwenImage",
+    .kind = NWI_KIND_VAE,
+    .rules = &wan_vae_rules,
     .prefix = "vae.",
 };
