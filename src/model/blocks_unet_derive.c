@@ -473,6 +473,8 @@ static void derive_nested(struct nwi_config *c, const struct nwi_header *h,
                           const struct nwi_unet_depths *depths, int64_t middle)
 {
     bool back = told->up && depths->back;
+    if (told->up && !back)
+        return; /* no class says it */
     const char *down = nested(c, h, told, depths->list, "down_blocks", middle);
     const char *up = back ? nested(c, h, told, depths->list, "up_blocks", -1) : NULL;
     if (down)
