@@ -179,6 +179,53 @@ static const struct nwi_family *find_family(const char *name, const char *compon
     return NULL;
 }
 
+/* Tensors outside all parts that say how the denoiser was trained. */
+static const struct {
+    const char *family;
+    const char *name;
+    const char *variant;
+    const char *prediction_type; /* NULL: as the family's */
+} marks[] = {
+    {"sdxl", "edm_mean", "playground-v2-5", NULL},
+    {"sdxl", "v_pred", "v-prediction", "v_prediction"},
+};
+
+static bool has_name(const struct nwi_detection *out, const char *name)
+{
+    size_t size = strlen(name);
+    for (size_t i = 0; i < out->n; i++) {
+        const struct nwi_region *region = &out->parts[i].region;
+        for (size_t k = 0; region->role == NWI_ROLE_ROOT && k < region->n; k++) {
+            if (region->rows[k].name_size == size &&
+                memcmp(region->rows[k].name, name, size) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static const struct nwi_variant *find_variant(const struct nwi_family *family,
+                                              const char *name)
+{
+    for (const struct nwi_variant *v = family->variants; v && v->name; v++) {
+        if (strcmp(v->name, name) == 0)
+            return v;
+    }
+    return NULL;
+}
+
+static void apply_marks(const struct nwi_detection *out, struct nwi_found *denoiser)
+{
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        if (strcmp(marks[i].family, denoiser->family->name) != 0 ||
+            !has_name(out, marks[i].name))
+            continue;
+        denoiser->variant = find_variant(denoiser->family, marks[i].variant);
+        if (marks[i].prediction_type)
+            denoiser->prediction_type = marks[i].prediction_type;
+    }
+}
+
 /* A denoiser's family may have rows of its own for a VAE or text encoder whose names are
  * those of another (the VAE of SDXL scales its latents otherwise, Stable Diffusion 3
  * projects what CLIP-L says): beside it they count. */
@@ -196,7 +243,8 @@ static void apply_company(struct nwi_detection *out, const struct nwi_found *den
         if (vae && own->rules != part->family->rules)
             continue;
         part->family = own;
-        part->variant = NULL;
+        part->variant =
+            denoiser->variant ? find_variant(own, denoiser->variant->name) : NULL;
         part->klass = own->klass;
         part->layout = vae ? part->layout : (uint8_t)NWI_LAYOUT_ORIGINAL;
     }
@@ -219,7 +267,7 @@ static void make_unique(struct detecting *d, struct nwi_detection *out)
 
 static void name_parts(struct detecting *d, struct nwi_detection *out)
 {
-    const struct nwi_found *denoiser = find_denoiser(out);
+    struct nwi_found *denoiser = find_denoiser(out);
     bool several = out->n > 1;
     for (size_t i = 0; i < out->n; i++) {
         struct nwi_found *part = &out->parts[i];
@@ -231,6 +279,7 @@ static void name_parts(struct detecting *d, struct nwi_detection *out)
             part->name = strcmp(denoiser->name, "unet") == 0 ? "unet_ema" : "ema";
     }
     if (denoiser) {
+        apply_marks(out, denoiser);
         apply_company(out, denoiser);
         name_last_encoder(out, denoiser);
     }

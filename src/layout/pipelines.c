@@ -67,6 +67,34 @@ static const struct nwi_pipeline_part sdxl[] = {
     {0},
 };
 
+/* playgroundai/playground-v2.5-1024px-aesthetic */
+static const struct nwi_pipeline_part playground[] = {
+    CLIP_TOKENIZER("tokenizer"),
+    CLIP_TOKENIZER("tokenizer_2"),
+    SCHEDULER("EDMDPMSolverMultistepScheduler",
+              ",\n  \"num_train_timesteps\": 1000,\n  \"prediction_type\": \"epsilon\""
+              ",\n  \"rho\": 7.0,\n  \"sigma_data\": 0.5"
+              ",\n  \"sigma_max\": 80.0,\n  \"sigma_min\": 0.002"),
+    NOTHING("feature_extractor"),
+    NOTHING("image_encoder"),
+    {0},
+};
+
+/* Laxhar/NoobAI-XL-Vpred-1.0: SDXL's, with what its README sets */
+static const struct nwi_pipeline_part sdxl_v[] = {
+    CLIP_TOKENIZER("tokenizer"),
+    CLIP_TOKENIZER("tokenizer_2"),
+    SCHEDULER("EulerDiscreteScheduler",
+              SD_BETAS ",\n  \"interpolation_type\": \"linear\""
+                       ",\n  \"prediction_type\": \"v_prediction\""
+                       ",\n  \"rescale_betas_zero_snr\": true"
+                       ",\n  \"timestep_spacing\": \"leading\""
+                       ",\n  \"use_karras_sigmas\": false"),
+    NOTHING("feature_extractor"),
+    NOTHING("image_encoder"),
+    {0},
+};
+
 /* stabilityai/stable-diffusion-xl-refiner-1.0: the second encoder alone */
 static const struct nwi_pipeline_part refiner[] = {
     NOTHING("tokenizer"),
@@ -137,6 +165,8 @@ static const struct nwi_pipeline pipelines[] = {
     {"sd2", "inpainting", "StableDiffusionInpaintPipeline", sd2, NO_CHECKER},
     {"sd2", NULL, "StableDiffusionPipeline", sd2, NO_CHECKER},
     {"sdxl", "inpainting", "StableDiffusionXLInpaintPipeline", sdxl, XL_EXTRA},
+    {"sdxl", "playground-v2-5", "StableDiffusionXLPipeline", playground, XL_EXTRA},
+    {"sdxl", "v-prediction", "StableDiffusionXLPipeline", sdxl_v, XL_EXTRA},
     {"sdxl", "refiner", "StableDiffusionXLImg2ImgPipeline", refiner,
      ",\n  \"force_zeros_for_empty_prompt\": false,\n"
      "  \"requires_aesthetics_score\": true"},

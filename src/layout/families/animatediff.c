@@ -4,7 +4,10 @@
 #include "layout/family.h"
 
 static const struct nwi_rule animatediff_rows[] = {
-    NWI_DROP("{^}.pos_encoder.pe", "computed by the model"),
+    NWI_MAP("{^}.temporal_transformer.transformer_blocks.{k}.attention_blocks.0.pos_"
+            "encoder.pe",
+            "{^}.transformer_blocks.{k}.pos_embed.pe"),
+    NWI_DROP("{^}.pos_encoder.pe", "the first of the block is the same"),
     NWI_MAP(
         "{^}.temporal_transformer.transformer_blocks.{k}.attention_blocks.{a:0|1}.{*}",
         "{^}.transformer_blocks.{k}.attn{a:1|2}.{*}"),
@@ -24,7 +27,10 @@ static const struct nwi_rules animatediff_rules = {
 };
 
 static const struct nwi_rule sparsectrl_rows[] = {
-    NWI_DROP("{^}.pos_encoder.pe", "computed by the model"),
+    NWI_MAP("{^}.temporal_transformer.transformer_blocks.{k}.attention_blocks.0.pos_"
+            "encoder.pe",
+            "{^}.transformer_blocks.{k}.pos_embed.pe"),
+    NWI_DROP("{^}.pos_encoder.pe", "the first of the block is the same"),
     NWI_MAP(
         "{^}.temporal_transformer.transformer_blocks.{k}.attention_blocks.{a:0|1}.{*}",
         "{^}.transformer_blocks.{k}.attn{a:1|2}.{*}"),
@@ -64,9 +70,9 @@ static const struct nwi_variant animatediff_adapter_variants[] = {
      NWI_WHEN("!mid_block.motion_modules*",
               "down_blocks.0.motion_modules.0.temporal_transformer.transformer_blocks."
               "0.attention_blocks.0.pos_encoder.pe[1]=24"),
-     {NULL},
-     "{\"motion_max_seq_length\": 24}",
-     "guoyww/animatediff-motion-adapter-v1-5"},
+     NWI_WHEN("!mid_block.motion_modules*", "up_blocks.3.motion_modules*",
+              "down_blocks.0.motion_modules.0.transformer_blocks.0.pos_embed.pe[1]=24"),
+     "{\"motion_max_seq_length\": 24}", "guoyww/animatediff-motion-adapter-v1-5"},
     {"v2", NWI_WHEN("mid_block.motion_modules*"), NWI_WHEN("mid_block.motion_modules*"),
      NULL, "guoyww/animatediff-motion-adapter-v1-5-2"},
     {"v3",

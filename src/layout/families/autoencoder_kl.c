@@ -135,6 +135,39 @@ const struct nwi_family nwi_family_autoencoder_kl = {
 
 /* ---- the same, beside the denoiser of a family: what shapes do not tell ---- */
 
+static const struct nwi_variant kl_sd2_variants[] = {
+    {"x4-upscaler",
+     {NULL},
+     {NULL},
+     "{\"scaling_factor\": 0.08333, \"sample_size\": 256}",
+     "stabilityai/stable-diffusion-x4-upscaler, vae/config.json"},
+    {0},
+};
+
+/* stabilityai/stable-diffusion-2-1, vae/config.json */
+const struct nwi_family nwi_family_autoencoder_kl_sd2 = {
+    .name = "sd2",
+    .title = "VAE of Stable Diffusion 2",
+    .component = "vae",
+    .klass = "AutoencoderKL",
+    .kind = NWI_KIND_VAE,
+    .rules = &kl_rules,
+    .deprecated = &kl_old_rules,
+    .variants = kl_sd2_variants,
+    .preset = "{\"scaling_factor\": 0.18215, \"sample_size\": 768}",
+    .prefix = "first_stage_model.",
+};
+
+static const struct nwi_variant kl_sdxl_variants[] = {
+    {"playground-v2-5",
+     {NULL},
+     {NULL},
+     "{\"scaling_factor\": 0.5, \"latents_mean\": [-1.6574, 1.886, -1.383, 2.5155], "
+     "\"latents_std\": [8.4927, 5.9022, 6.5498, 5.2299]}",
+     "playgroundai/playground-v2.5-1024px-aesthetic, vae/config.json"},
+    {0},
+};
+
 /* stabilityai/stable-diffusion-xl-base-1.0, vae/config.json */
 const struct nwi_family nwi_family_autoencoder_kl_sdxl = {
     .name = "sdxl",
@@ -144,6 +177,7 @@ const struct nwi_family nwi_family_autoencoder_kl_sdxl = {
     .kind = NWI_KIND_VAE,
     .rules = &kl_rules,
     .deprecated = &kl_old_rules,
+    .variants = kl_sdxl_variants,
     .preset =
         "{\"scaling_factor\": 0.13025, \"sample_size\": 1024, \"force_upcast\": true}",
     .prefix = "first_stage_model.",

@@ -116,36 +116,6 @@ const struct nwi_family nwi_family_hunyuan_video_comfy = {
     .original = hunyuan_video_comfy_original,
 };
 
-static const struct nwi_signature cascade_prior_comfy_original[] = {
-    NWI_WHEN("clip_txt_mapper.weight", "embedding.1.weight",
-             "down_blocks.0.2.attention.attn.to_q.weight"),
-    {NULL},
-};
-
-const struct nwi_family nwi_family_cascade_prior_comfy = {
-    .name = "stable_cascade",
-    .title = "Stable Cascade stage C, names of ComfyUI",
-    .component = "prior",
-    .kind = NWI_KIND_DENOISER,
-    .original = cascade_prior_comfy_original,
-};
-
-static const struct nwi_signature cascade_decoder_comfy_original[] = {
-    NWI_WHEN("effnet_mapper.0.weight", "pixels_mapper.0.weight", "embedding.1.weight",
-             "clip_mapper.weight",
-             "down_blocks.2.2.attention.attn.to_q.weight|down_blocks.1.2.attention."
-             "attn.to_q.weight|down_blocks.3.2.attention.attn.to_q.weight"),
-    {NULL},
-};
-
-const struct nwi_family nwi_family_cascade_decoder_comfy = {
-    .name = "stable_cascade",
-    .title = "Stable Cascade stage B, names of ComfyUI",
-    .component = "decoder",
-    .kind = NWI_KIND_DENOISER,
-    .original = cascade_decoder_comfy_original,
-};
-
 static const struct nwi_signature umt5_wan_original[] = {
     NWI_WHEN("token_embedding.weight", "blocks.0.attn.q.weight",
              "blocks.0.ffn.gate.0.weight", "blocks.0.pos_embedding.embedding.weight"),

@@ -210,6 +210,17 @@ static const struct nwi_variant sdxl_unet_variants[] = {
      NWI_WHEN("conv_in.weight[1]=4", "conv_in.weight[0]=384"),
      "{\"attention_head_dim\": [6, 12, 24, 24]}",
      "stabilityai/stable-diffusion-xl-refiner-1.0, unet/config.json"},
+    /* Told by what lies beside the U-Net (edm_mean, v_pred). */
+    {"playground-v2-5",
+     {NULL},
+     {NULL},
+     "{\"attention_head_dim\": [5, 10, 20]}",
+     "playgroundai/playground-v2.5-1024px-aesthetic, unet/config.json"},
+    {"v-prediction",
+     {NULL},
+     {NULL},
+     "{\"attention_head_dim\": [5, 10, 20]}",
+     "Laxhar/NoobAI-XL-Vpred-1.0"},
     {0},
 };
 

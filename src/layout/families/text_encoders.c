@@ -95,6 +95,24 @@ static const struct nwi_signature clip_l_diffusers[] = {
     {NULL},
 };
 
+static const struct nwi_variant clip_l_variants[] = {
+    {"vit-l", NWI_WHEN("text_model.embeddings.token_embedding.weight[1]=768"),
+     NWI_WHEN("embeddings.token_embedding.weight[1]=768"),
+     "{\"num_attention_heads\": 12, \"hidden_act\": \"quick_gelu\", "
+     "\"projection_dim\": 768}",
+     "openai/clip-vit-large-patch14, config.json"},
+    {"vit-h", NWI_WHEN("text_model.embeddings.token_embedding.weight[1]=1024"),
+     NWI_WHEN("embeddings.token_embedding.weight[1]=1024"),
+     "{\"num_attention_heads\": 16, \"hidden_act\": \"gelu\"}",
+     "stabilityai/stable-diffusion-2-1, text_encoder/config.json"},
+    {"vit-bigg", NWI_WHEN("text_model.embeddings.token_embedding.weight[1]=1280"),
+     NWI_WHEN("embeddings.token_embedding.weight[1]=1280"),
+     "{\"num_attention_heads\": 20, \"hidden_act\": \"gelu\", \"projection_dim\": "
+     "1280}",
+     "stabilityai/stable-diffusion-xl-base-1.0, text_encoder_2/config.json"},
+    {0},
+};
+
 const struct nwi_family nwi_family_clip_l = {
     .name = "clip",
     .title = "CLIP text encoder",
@@ -104,6 +122,7 @@ const struct nwi_family nwi_family_clip_l = {
     .rules = &clip_rules,
     .original = clip_l_original,
     .diffusers = clip_l_diffusers,
+    .variants = clip_l_variants,
     .preset = "{\"num_attention_heads\": 12, \"hidden_act\": \"quick_gelu\"}",
     .prefix = "cond_stage_model.transformer.",
 };
@@ -117,6 +136,27 @@ static const struct nwi_signature clip_projection_diffusers[] = {
     {NULL},
 };
 
+static const struct nwi_variant clip_projection_variants[] = {
+    {"vit-l",
+     {NULL},
+     NWI_WHEN("text_model.embeddings.token_embedding.weight[1]=768"),
+     "{\"num_attention_heads\": 12, \"hidden_act\": \"quick_gelu\", "
+     "\"projection_dim\": 768}",
+     "openai/clip-vit-large-patch14, config.json"},
+    {"vit-h",
+     {NULL},
+     NWI_WHEN("text_model.embeddings.token_embedding.weight[1]=1024"),
+     "{\"num_attention_heads\": 16, \"hidden_act\": \"gelu\"}",
+     "stabilityai/stable-diffusion-2-1, text_encoder/config.json"},
+    {"vit-bigg",
+     {NULL},
+     NWI_WHEN("text_model.embeddings.token_embedding.weight[1]=1280"),
+     "{\"num_attention_heads\": 20, \"hidden_act\": \"gelu\", \"projection_dim\": "
+     "1280}",
+     "stabilityai/stable-diffusion-xl-base-1.0, text_encoder_2/config.json"},
+    {0},
+};
+
 const struct nwi_family nwi_family_clip_projection = {
     .name = "clip",
     .title = "CLIP text encoder with projection",
@@ -125,6 +165,7 @@ const struct nwi_family nwi_family_clip_projection = {
     .kind = NWI_KIND_TEXT_ENCODER,
     .same_names = true,
     .diffusers = clip_projection_diffusers,
+    .variants = clip_projection_variants,
     .preset = "{\"num_attention_heads\": 20, \"hidden_act\": \"gelu\"}",
     .prefix = "text_encoders.clip_g.transformer.",
 };
@@ -193,6 +234,25 @@ static const struct nwi_signature clip_vision_diffusers[] = {
     {NULL},
 };
 
+static const struct nwi_variant clip_vision_variants[] = {
+    {"vit-l",
+     {NULL},
+     NWI_WHEN("vision_model.embeddings.patch_embedding.weight[0]=1024"),
+     "{\"num_attention_heads\": 16, \"hidden_act\": \"quick_gelu\"}",
+     "openai/clip-vit-large-patch14, config.json"},
+    {"vit-h",
+     {NULL},
+     NWI_WHEN("vision_model.embeddings.patch_embedding.weight[0]=1280"),
+     "{\"num_attention_heads\": 16, \"hidden_act\": \"gelu\"}",
+     "laion/CLIP-ViT-H-14-laion2B-s32B-b79K, config.json"},
+    {"vit-bigg",
+     {NULL},
+     NWI_WHEN("vision_model.embeddings.patch_embedding.weight[0]=1664"),
+     "{\"num_attention_heads\": 16, \"hidden_act\": \"gelu\"}",
+     "laion/CLIP-ViT-bigG-14-laion2B-39B-b160k, config.json"},
+    {0},
+};
+
 const struct nwi_family nwi_family_clip_vision = {
     .name = "clip_vision",
     .title = "CLIP image encoder",
@@ -201,6 +261,7 @@ const struct nwi_family nwi_family_clip_vision = {
     .kind = NWI_KIND_IMAGE_ENCODER,
     .same_names = true,
     .diffusers = clip_vision_diffusers,
+    .variants = clip_vision_variants,
 };
 
 /* ---- T5 encoder ---- */
