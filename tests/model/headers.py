@@ -16,8 +16,9 @@ def read(path):
         return {k: v for k, v in json.load(file).items() if k != "__metadata__"}
 
 
-def write(header, path, dtype="F16", metadata=None):
-    """A sparse safetensors file; tensors without a dtype get `dtype`, unknown sizes (-1) become 4."""
+def write(header, path, dtype="F16", metadata=None, filled=()):
+    """A sparse safetensors file; tensors without a dtype get `dtype`, unknown sizes (-1) become 4.
+    All values are zero, but the first of the tensors named in `filled`."""
     rows, at = {}, 0
     if metadata:
         rows["__metadata__"] = metadata
@@ -34,3 +35,6 @@ def write(header, path, dtype="F16", metadata=None):
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         os.truncate(file.fileno(), 8 + len(text) + at)
+        for name in filled:
+            file.seek(8 + len(text) + rows[name]["data_offsets"][0])
+            file.write(b"\1")

@@ -79,6 +79,8 @@ static const struct nwi_signature hunyuan_video_transformer_diffusers[] = {
     {NULL},
 };
 
+/* Replacing tokens asks for no layer of its own: with guidance, only the caller can tell it
+ * from text to video (--hint image_condition_type). */
 static const struct nwi_variant hunyuan_video_transformer_variants[] = {
     {"t2v", NWI_WHEN("img_in.proj.weight[1]=16", "guidance_in.mlp.0.weight"),
      NWI_WHEN("x_embedder.proj.weight[1]=16",
@@ -93,6 +95,16 @@ static const struct nwi_variant hunyuan_video_transformer_variants[] = {
               "!time_text_embed.guidance_embedder.linear_1.weight"),
      "{\"image_condition_type\": \"token_replace\"}",
      "hunyuanvideo-community/HunyuanVideo-I2V"},
+    {"i2v-16",
+     NWI_WHEN("img_in.proj.weight[1]=16", "guidance_in.mlp.0.weight",
+              "$image_condition_type=token_replace"),
+     NWI_WHEN("x_embedder.proj.weight[1]=16",
+              "time_text_embed.guidance_embedder.linear_1.weight",
+              "$image_condition_type=token_replace"),
+     "{\"image_condition_type\": \"token_replace\"}",
+     "hunyuanvideo-community/HunyuanVideo-I2V"},
+    {"skyreels-v1-i2v", NWI_WHEN("img_in.proj.weight[1]=32"),
+     NWI_WHEN("x_embedder.proj.weight[1]=32"), NULL, "Skywork/SkyReels-V1-Hunyuan-I2V"},
     {0},
 };
 

@@ -7,6 +7,8 @@ static const struct nwi_rule ltx2_rows[] = {
     NWI_MAP("{a:|audio_}prompt_adaln_single.{*}", "{a:|audio_}prompt_adaln.{*}"),
     NWI_DROP("{a:video|audio}_embeddings_connector.{*}",
              "the text connectors are a model of their own"),
+    NWI_DROP("{a:video|audio}_connector.{*}",
+             "the text connectors are a model of their own"),
     NWI_MAP("{a:|audio_}patchify_proj.{p}", "{a:|audio_}proj_in.{p}"),
     NWI_MAP("{a:|audio_}adaln_single.{*}", "{a:|audio_}time_embed.{*}"),
     NWI_MAP("av_ca_{a:video_scale_shift|audio_scale_shift}_adaln_single.{*}",
@@ -79,6 +81,22 @@ static const struct nwi_signature ltx2_transformer_diffusers[] = {
     {NULL},
 };
 
+static const struct nwi_variant ltx2_transformer_variants[] = {
+    {"2.0", NWI_WHEN("caption_projection.linear_1.weight"),
+     NWI_WHEN("caption_projection.linear_1.weight"), NULL, "Lightricks/LTX-2"},
+    {"2.3",
+     NWI_WHEN("prompt_adaln_single.linear.weight", "!keyframes_abs_pos_embedding*"),
+     NWI_WHEN("prompt_adaln.linear.weight", "!keyframes_abs_pos_embedding*"),
+     "{\"perturbed_attn\": true}",
+     "huggingface/diffusers, scripts/convert_ltx2_to_diffusers.py"},
+    {"2.5",
+     NWI_WHEN("prompt_adaln_single.linear.weight", "keyframes_abs_pos_embedding*"),
+     NWI_WHEN("prompt_adaln.linear.weight", "keyframes_abs_pos_embedding*"),
+     "{\"perturbed_attn\": true}",
+     "huggingface/diffusers, scripts/convert_ltx2_to_diffusers.py"},
+    {0},
+};
+
 static const char *const ltx2_transformer_pipeline[] = {"vae", "audio_vae", "vocoder",
                                                         "text_encoder", NULL};
 
@@ -91,6 +109,7 @@ const struct nwi_family nwi_family_ltx2_transformer = {
     .rules = &ltx2_rules,
     .original = ltx2_transformer_original,
     .diffusers = ltx2_transformer_diffusers,
+    .variants = ltx2_transformer_variants,
     .preset = "{\"num_attention_heads\": 32, \"audio_num_attention_heads\": 32, "
               "\"rope_type\": \"split\", \"rope_double_precision\": true}",
     .pipeline = ltx2_transformer_pipeline,

@@ -57,7 +57,7 @@ static const struct nwi_rules minimax_rules = {
 static const struct nwi_signature minimax_h3_transformer_original[] = {
     NWI_WHEN("token_refiner.blocks.0.attn.qkv_proj.weight",
              "blocks.0.attn.qkv_proj.weight", "video_patch_proj.weight",
-             "condition_proj.weight"),
+             "condition_proj.weight", "!adaln_t_table"),
     {NULL},
 };
 
@@ -83,4 +83,22 @@ const struct nwi_family nwi_family_minimax_h3_transformer = {
     .preset = "{\"patch_size\": [1, 2, 2], \"rope_freq_dim\": 16}",
     .pipeline = minimax_h3_transformer_pipeline,
     .prefix = "model.diffusion_model.",
+};
+
+/* ---- MiniMax-H3, pruned ---- */
+
+/* A table instead of the layers that embed the time: no class has it. */
+static const struct nwi_signature minimax_h3_pruned_original[] = {
+    NWI_WHEN("token_refiner.blocks.0.attn.qkv_proj.weight",
+             "blocks.0.attn.qkv_proj.weight", "video_patch_proj.weight",
+             "condition_proj.weight", "adaln_t_table"),
+    {NULL},
+};
+
+const struct nwi_family nwi_family_minimax_h3_pruned = {
+    .name = "minimax_h3",
+    .title = "MiniMax-H3, pruned",
+    .component = "transformer",
+    .kind = NWI_KIND_DENOISER,
+    .original = minimax_h3_pruned_original,
 };

@@ -63,6 +63,36 @@ static const struct nwi_signature qwen_image_transformer_diffusers[] = {
     {NULL},
 };
 
+/* ComfyUI marks Edit-2511, whose references have no time, with a tensor without elements. */
+#define QWEN_MARK "__index_timestep_zero__"
+static const struct nwi_rule qwen_image_rows[] = {
+    NWI_DROP(QWEN_MARK, "a mark without elements"),
+    NWI_MAP("{*}", "{*}"),
+    {0},
+};
+
+static const struct nwi_rules qwen_image_rules = {
+    .rules = qwen_image_rows,
+};
+
+static const struct nwi_signature qwen_image_transformer_original[] = {
+    NWI_WHEN("transformer_blocks.0.img_mod.1.weight",
+             "transformer_blocks.0.attn.add_q_proj.weight", "txt_norm.weight",
+             "img_in.weight", "txt_in.weight", QWEN_MARK),
+    {NULL},
+};
+
+static const struct nwi_variant qwen_image_transformer_variants[] = {
+    {"edit-2511", NWI_WHEN(QWEN_MARK), NWI_WHEN("$zero_cond_t=true"),
+     "{\"zero_cond_t\": true}", "Qwen/Qwen-Image-Edit-2511, transformer/config.json"},
+    {"layered",
+     {NULL},
+     NWI_WHEN("time_text_embed.addition_t_embedding.weight"),
+     NULL,
+     "Qwen/Qwen-Image-Layered"},
+    {0},
+};
+
 static const char *const qwen_image_transformer_pipeline[] = {"vae", "text_encoder",
                                                               NULL};
 
@@ -72,8 +102,10 @@ const struct nwi_family nwi_family_qwen_image_transformer = {
     .component = "transformer",
     .klass = "QwenImageTransformer2DModel",
     .kind = NWI_KIND_DENOISER,
-    .same_names = true,
+    .rules = &qwen_image_rules,
+    .original = qwen_image_transformer_original,
     .diffusers = qwen_image_transformer_diffusers,
+    .variants = qwen_image_transformer_variants,
     .pipeline = qwen_image_transformer_pipeline,
     .prefix = "model.diffusion_model.",
 };

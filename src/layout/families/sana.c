@@ -3,7 +3,15 @@
  * (SanaTransformer2DModel), with the query and key norms of Sana 1.5 and Sprint. */
 #include "layout/family.h"
 
+/* Sprint is told how much guidance: its time embedder has another place then. */
+#define GUIDED 1u
+static const struct nwi_rule_feature sana_features[] = {
+    {0, "cfg_embedder.mlp.0.weight|time_embed.guidance_embedder.linear_1.weight"},
+    {0},
+};
+
 static const struct nwi_rule sana_rows[] = {
+    NWI_DROP("logvar_linear.{p}", "training statistics"),
     {.original = "pos_embed",
      .diffusers = "",
      .op = NWI_RULE_DROP,
@@ -15,8 +23,14 @@ static const struct nwi_rule sana_rows[] = {
      .back = NWI_DROP_NEEDED,
      .note = "the empty caption's embedding is no part of the model"},
     NWI_MAP("x_embedder.proj.{p}", "patch_embed.proj.{p}"),
-    NWI_MAP("t_embedder.mlp.{a:0|2}.{p}",
-            "time_embed.emb.timestep_embedder.linear_{a:1|2}.{p}"),
+    {.original = "t_embedder.mlp.{a:0|2}.{p}",
+     .diffusers = "time_embed.emb.timestep_embedder.linear_{a:1|2}.{p}",
+     .deny = GUIDED},
+    {.original = "t_embedder.mlp.{a:0|2}.{p}",
+     .diffusers = "time_embed.timestep_embedder.linear_{a:1|2}.{p}",
+     .need = GUIDED},
+    NWI_MAP("cfg_embedder.mlp.{a:0|2}.{p}",
+            "time_embed.guidance_embedder.linear_{a:1|2}.{p}"),
     NWI_MAP("t_block.1.{p}", "time_embed.linear.{p}"),
     NWI_MAP("y_embedder.y_proj.fc{a:1|2}.{p}", "caption_projection.linear_{a:1|2}.{p}"),
     NWI_MAP("attention_y_norm.{p}", "caption_norm.{p}"),
@@ -39,6 +53,7 @@ static const struct nwi_rule sana_rows[] = {
 };
 
 static const struct nwi_rules sana_rules = {
+    .features = sana_features,
     .rules = sana_rows,
 };
 
@@ -58,6 +73,37 @@ static const struct nwi_signature sana_transformer_diffusers[] = {
     {NULL},
 };
 
+/* Only the original files have the positions that tell the size of the pictures. */
+#define SANA_SOURCE "huggingface/diffusers, scripts/convert_sana_to_diffusers.py"
+static const struct nwi_variant sana_transformer_variants[] = {
+    {"512px",
+     NWI_WHEN("pos_embed[1]=256", "!cfg_embedder*"),
+     {NULL},
+     "{\"sample_size\": 16}",
+     SANA_SOURCE},
+    {"1024px",
+     NWI_WHEN("pos_embed[1]=1024", "!cfg_embedder*"),
+     {NULL},
+     NULL,
+     SANA_SOURCE},
+    {"2kpx",
+     NWI_WHEN("pos_embed[1]=4096", "!cfg_embedder*"),
+     {NULL},
+     "{\"sample_size\": 64, \"interpolation_scale\": 1.0}",
+     SANA_SOURCE},
+    {"4kpx",
+     NWI_WHEN("pos_embed[1]=16384", "!cfg_embedder*"),
+     {NULL},
+     "{\"sample_size\": 128, \"interpolation_scale\": 2.0}",
+     SANA_SOURCE},
+    {"sprint", NWI_WHEN("cfg_embedder.mlp.0.weight"),
+     NWI_WHEN("time_embed.guidance_embedder.linear_1.weight"),
+     "{\"timestep_scale\": 1000.0}",
+     "Efficient-Large-Model/Sana_Sprint_1.6B_1024px_diffusers, "
+     "transformer/config.json"},
+    {0},
+};
+
 static const char *const sana_transformer_pipeline[] = {"vae", "text_encoder", NULL};
 
 const struct nwi_family nwi_family_sana_transformer = {
@@ -69,6 +115,7 @@ const struct nwi_family nwi_family_sana_transformer = {
     .rules = &sana_rules,
     .original = sana_transformer_original,
     .diffusers = sana_transformer_diffusers,
+    .variants = sana_transformer_variants,
     .pipeline = sana_transformer_pipeline,
     .prefix = "model.diffusion_model.",
 };

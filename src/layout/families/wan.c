@@ -150,15 +150,16 @@ static const struct nwi_rules wan_vae_22_rules = {
 /* ---- Wan ---- */
 
 static const struct nwi_signature wan_transformer_original[] = {
-    NWI_WHEN("patch_embedding.weight", "blocks.0.self_attn.q.weight",
+    NWI_WHEN("patch_embedding.weight[]=5", "blocks.0.self_attn.q.weight",
              "blocks.0.cross_attn.q.weight", "blocks.0.modulation", "head.modulation",
              "!vace_blocks*", "!motion_encoder*", "!fps_embedding*",
-             "!control_adapter*", "!ref_conv*"),
+             "!control_adapter*", "!ref_conv*", "!casual_audio_encoder*",
+             "!audio_proj*", "!music_encoder*"),
     {NULL},
 };
 
 static const struct nwi_signature wan_transformer_diffusers[] = {
-    NWI_WHEN("patch_embedding.weight", "blocks.0.attn1.to_q.weight",
+    NWI_WHEN("patch_embedding.weight[]=5", "blocks.0.attn1.to_q.weight",
              "blocks.0.scale_shift_table",
              "condition_embedder.time_embedder.linear_1.weight", "proj_out.weight",
              "!vace_blocks*", "!motion_encoder*", "!fps_embedding*"),
@@ -174,23 +175,43 @@ static const struct nwi_variant wan_transformer_variants[] = {
      NWI_WHEN("patch_embedding.weight[0]=5120", "patch_embedding.weight[1]=16"),
      NWI_WHEN("patch_embedding.weight[0]=5120", "patch_embedding.weight[1]=16"), NULL,
      "Wan-AI/Wan2.1-T2V-14B, Wan2.2-T2V-A14B"},
+    {"i2v-1.3b",
+     NWI_WHEN("patch_embedding.weight[0]=1536", "patch_embedding.weight[1]=36",
+              "img_emb.proj.1.weight"),
+     NWI_WHEN("patch_embedding.weight[0]=1536", "patch_embedding.weight[1]=36",
+              "condition_embedder.image_embedder.ff.net.0.proj.weight"),
+     NULL, "alibaba-pai/Wan2.1-Fun-1.3B-InP"},
     {"i2v-14b",
-     NWI_WHEN("patch_embedding.weight[1]=36", "img_emb.proj.1.weight",
-              "!img_emb.emb_pos"),
-     NWI_WHEN("patch_embedding.weight[1]=36",
+     NWI_WHEN("patch_embedding.weight[0]=5120", "patch_embedding.weight[1]=36",
+              "img_emb.proj.1.weight", "!img_emb.emb_pos"),
+     NWI_WHEN("patch_embedding.weight[0]=5120", "patch_embedding.weight[1]=36",
               "condition_embedder.image_embedder.ff.net.0.proj.weight",
               "!condition_embedder.image_embedder.pos_embed"),
      NULL, "Wan-AI/Wan2.1-I2V-14B"},
-    {"flf2v-14b", NWI_WHEN("patch_embedding.weight[1]=36", "img_emb.emb_pos"),
-     NWI_WHEN("patch_embedding.weight[1]=36",
+    {"flf2v-14b",
+     NWI_WHEN("patch_embedding.weight[0]=5120", "patch_embedding.weight[1]=36",
+              "img_emb.emb_pos"),
+     NWI_WHEN("patch_embedding.weight[0]=5120", "patch_embedding.weight[1]=36",
               "condition_embedder.image_embedder.pos_embed"),
      NULL, "Wan-AI/Wan2.1-FLF2V-14B-720P"},
-    {"2.2-i2v-a14b", NWI_WHEN("patch_embedding.weight[1]=36", "!img_emb.proj.1.weight"),
-     NWI_WHEN("patch_embedding.weight[1]=36",
+    {"2.2-i2v-a14b",
+     NWI_WHEN("patch_embedding.weight[0]=5120", "patch_embedding.weight[1]=36",
+              "!img_emb.proj.1.weight"),
+     NWI_WHEN("patch_embedding.weight[0]=5120", "patch_embedding.weight[1]=36",
               "!condition_embedder.image_embedder.ff.net.0.proj.weight"),
      NULL, "Wan-AI/Wan2.2-I2V-A14B"},
-    {"2.2-ti2v-5b", NWI_WHEN("patch_embedding.weight[1]=48"),
-     NWI_WHEN("patch_embedding.weight[1]=48"), NULL, "Wan-AI/Wan2.2-TI2V-5B"},
+    {"2.2-ti2v-5b",
+     NWI_WHEN("patch_embedding.weight[0]=3072", "patch_embedding.weight[1]=48"),
+     NWI_WHEN("patch_embedding.weight[0]=3072", "patch_embedding.weight[1]=48"), NULL,
+     "Wan-AI/Wan2.2-TI2V-5B"},
+    {"fun-control-1.3b",
+     NWI_WHEN("patch_embedding.weight[0]=1536", "patch_embedding.weight[1]=48"),
+     NWI_WHEN("patch_embedding.weight[0]=1536", "patch_embedding.weight[1]=48"), NULL,
+     "alibaba-pai/Wan2.1-Fun-1.3B-Control"},
+    {"fun-control-14b",
+     NWI_WHEN("patch_embedding.weight[0]=5120", "patch_embedding.weight[1]=48"),
+     NWI_WHEN("patch_embedding.weight[0]=5120", "patch_embedding.weight[1]=48"), NULL,
+     "alibaba-pai/Wan2.1-Fun-14B-Control"},
     {0},
 };
 
@@ -368,8 +389,22 @@ static const struct nwi_signature wan_fun_transformer_original[] = {
              "control_adapter*"),
     NWI_WHEN("patch_embedding.weight", "blocks.0.self_attn.q.weight",
              "blocks.0.cross_attn.q.weight", "blocks.0.modulation", "head.modulation",
-             "ref_conv*", "!control_adapter*"),
+             "ref_conv*", "!control_adapter*", "!music_encoder*"),
     {NULL},
+};
+
+static const struct nwi_variant wan_fun_transformer_variants[] = {
+    {"fun-control-camera",
+     NWI_WHEN("control_adapter*"),
+     {NULL},
+     NULL,
+     "alibaba-pai/Wan2.1-Fun-V1.1-14B-Control-Camera"},
+    {"fun-control-reference",
+     NWI_WHEN("!control_adapter*", "ref_conv*"),
+     {NULL},
+     NULL,
+     "alibaba-pai/Wan2.1-Fun-V1.1-14B-Control"},
+    {0},
 };
 
 const struct nwi_family nwi_family_wan_fun_transformer = {
@@ -378,6 +413,7 @@ const struct nwi_family nwi_family_wan_fun_transformer = {
     .component = "transformer",
     .kind = NWI_KIND_DENOISER,
     .original = wan_fun_transformer_original,
+    .variants = wan_fun_transformer_variants,
 };
 
 /* ---- Wan 2.1 VAE ---- */

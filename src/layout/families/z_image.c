@@ -56,25 +56,24 @@ static const struct nwi_signature z_image_controlnet_diffusers[] = {
     {NULL},
 };
 
+/* 1.0 refines noise with blocks of the common kind, 2.0 with its control layers, 2.1 with
+ * control blocks of its own. */
 static const struct nwi_variant z_image_controlnet_variants[] = {
     {"1.0",
      {NULL},
-     NWI_WHEN("!control_noise_refiner.0.attention.to_q.weight"),
+     NWI_WHEN("control_noise_refiner.0.attention.to_q.weight",
+              "!control_noise_refiner.0.after_proj.weight"),
      NULL,
      "hlky/Z-Image-Turbo-Fun-Controlnet-Union"},
     {"2.0",
      {NULL},
-     NWI_WHEN("control_noise_refiner.0.attention.to_q.weight",
-              "!~control_noise_refiner.0.before_proj.weight"),
-     "{\"control_refiner_layers_places\": [0, 1], \"add_control_noise_refiner\": "
-     "\"control_layers\"}",
+     NWI_WHEN("!control_noise_refiner*"),
+     "{\"control_refiner_layers_places\": [0, 1]}",
      "hlky/Z-Image-Turbo-Fun-Controlnet-Union-2.0"},
     {"2.1",
      {NULL},
-     NWI_WHEN("control_noise_refiner.0.attention.to_q.weight",
-              "~control_noise_refiner.0.before_proj.weight"),
-     "{\"control_refiner_layers_places\": [0, 1], \"add_control_noise_refiner\": "
-     "\"control_noise_refiner\"}",
+     NWI_WHEN("control_noise_refiner.0.after_proj.weight"),
+     "{\"control_refiner_layers_places\": [0, 1]}",
      "hlky/Z-Image-Turbo-Fun-Controlnet-Union-2.1"},
     {0},
 };
@@ -88,4 +87,37 @@ const struct nwi_family nwi_family_z_image_controlnet = {
     .same_names = true,
     .diffusers = z_image_controlnet_diffusers,
     .variants = z_image_controlnet_variants,
+};
+
+/* ---- Z-Image ControlNet 2.0, as published ---- */
+
+/* It has the blocks that 2.1 made use of, but not trained: what should take the state in
+ * is all zero. */
+static const struct nwi_rule z_image_controlnet_20_rows[] = {
+    NWI_DROP("control_noise_refiner.{*}", "never trained, and used by no version"),
+    NWI_MAP("{*}", "{*}"),
+    {0},
+};
+
+static const struct nwi_rules z_image_controlnet_20_rules = {
+    .rules = z_image_controlnet_20_rows,
+};
+
+static const struct nwi_signature z_image_controlnet_20_original[] = {
+    NWI_WHEN("control_layers.0.adaLN_modulation.0.weight",
+             "control_all_x_embedder.2-1.weight", "!layers.0.attention.to_q.weight",
+             "control_noise_refiner.0.after_proj.weight",
+             "!~control_noise_refiner.0.before_proj.weight"),
+    {NULL},
+};
+
+const struct nwi_family nwi_family_z_image_controlnet_20 = {
+    .name = "z_image",
+    .title = "Z-Image ControlNet 2.0, as published",
+    .component = "controlnet",
+    .klass = "ZImageControlNetModel",
+    .kind = NWI_KIND_CONTROLNET,
+    .rules = &z_image_controlnet_20_rules,
+    .original = z_image_controlnet_20_original,
+    .preset = "{\"control_refiner_layers_places\": [0, 1]}",
 };
