@@ -110,28 +110,76 @@ CONFIGS = {
         {**WAN, "in_channels": 36, "image_dim": 16, "added_kv_proj_dim": 256},
     ],
     "AutoencoderKLWan": [
-        {},
+        {"base_dim": 16, "z_dim": 4},
+        {"base_dim": 16, "decoder_base_dim": 16, "z_dim": 8, "is_residual": True, "in_channels": 12,
+         "out_channels": 12, "patch_size": 2},
     ],
-    "AutoencoderDC": [],
+    "AutoencoderDC": [
+        {"encoder_block_types": ["ResBlock", "EfficientViTBlock"], "encoder_block_out_channels": [32, 64],
+         "encoder_layers_per_block": [1, 2], "encoder_qkv_multiscales": [[], [5]],
+         "decoder_block_types": ["ResBlock", "EfficientViTBlock"], "decoder_block_out_channels": [32, 64],
+         "decoder_layers_per_block": [1, 2], "decoder_qkv_multiscales": [[], [5]],
+         "attention_head_dim": 8, "latent_channels": 8},
+        {"encoder_block_types": ["ResBlock", "ResBlock", "EfficientViTBlock"],
+         "encoder_block_out_channels": [32, 32, 64], "encoder_layers_per_block": [0, 1, 1],
+         "encoder_qkv_multiscales": [[], [], []],
+         "decoder_block_types": ["ResBlock", "ResBlock", "EfficientViTBlock"],
+         "decoder_block_out_channels": [32, 32, 64], "decoder_layers_per_block": [0, 1, 1],
+         "decoder_qkv_multiscales": [[], [], []], "attention_head_dim": 8, "latent_channels": 8,
+         "decoder_norm_types": ["batch_norm", "batch_norm", "rms_norm"]},
+    ],
     "CosmosTransformer3DModel": [],
     "Krea2Transformer2DModel": [],
     "MiniMaxH3Transformer3DModel": [],
     "LTX2VideoTransformer3DModel": [],
     "AutoencoderKLLTXVideo": [
-        {},
+        {"block_out_channels": [8, 16, 32, 32], "decoder_block_out_channels": [8, 16, 32, 32], "latent_channels": 8},
+        {"block_out_channels": [8, 16, 32, 32], "latent_channels": 8, "upsample_residual": [True] * 3,
+         "decoder_block_out_channels": [8, 16, 32], "decoder_layers_per_block": [1, 2, 1, 1],
+         "decoder_spatio_temporal_scaling": [True] * 3, "decoder_inject_noise": [True, True, True, False],
+         "upsample_factor": [2] * 3, "timestep_conditioning": True},
+        {"block_out_channels": [8, 16, 32, 64, 64], "decoder_block_out_channels": [8, 16, 32],
+         "down_block_types": ["LTXVideo095DownBlock3D"] * 4, "layers_per_block": [1, 2, 1, 1, 1],
+         "decoder_layers_per_block": [1, 2, 1, 1], "spatio_temporal_scaling": [True] * 4,
+         "decoder_spatio_temporal_scaling": [True] * 3, "decoder_inject_noise": [False] * 4,
+         "downsample_type": ["spatial", "temporal", "spatiotemporal", "spatiotemporal"],
+         "upsample_residual": [True] * 3, "upsample_factor": [2] * 3, "timestep_conditioning": True,
+         "latent_channels": 8},
+    ],
+    "AutoencoderKLLTX2Video": [
+        {"block_out_channels": [8, 16, 32, 32], "decoder_block_out_channels": [8, 16, 32], "latent_channels": 8,
+         "layers_per_block": [1] * 5, "decoder_layers_per_block": [1, 2, 1, 1]},
+    ],
+    "AutoencoderKLLTX2Audio": [
+        {"base_channels": 32},
     ],
     "MotionAdapter": [
         {"block_out_channels": [32, 64], "motion_num_attention_heads": 2},
     ],
-    "StableCascadeUNet": [],
+    "StableCascadeUNet": [
+        {"block_out_channels": [32, 32], "num_attention_heads": [1, 1], "down_num_layers_per_block": [1, 2],
+         "up_num_layers_per_block": [2, 1], "clip_text_in_channels": 16, "clip_text_pooled_in_channels": 16,
+         "clip_image_in_channels": 16, "conditioning_dim": 32, "switch_level": [False]},
+        {"block_out_channels": [32, 32], "num_attention_heads": [0, 1], "down_num_layers_per_block": [1, 2],
+         "up_num_layers_per_block": [2, 1], "clip_text_pooled_in_channels": 16, "effnet_in_channels": 16,
+         "pixel_mapper_in_channels": 3, "conditioning_dim": 32, "timestep_conditioning_type": ["sca"],
+         "block_types_per_layer": [["SDCascadeResBlock", "SDCascadeTimestepBlock"],
+                                   ["SDCascadeResBlock", "SDCascadeTimestepBlock", "SDCascadeAttnBlock"]],
+         "patch_size": 2, "in_channels": 4, "out_channels": 4},
+    ],
 }
 
 # The original names are the class's own.
 SAME_NAMES = {"QwenImageTransformer2DModel", "MotifVideoTransformer3DModel", "HiDreamImageTransformer2DModel",
               "ErnieImageTransformer2DModel"}
 
-# The reference's converter is wrong here, or cannot be asked; what is right is said beside it.
-SKIP_REFERENCE = {}
+# The reference's converter is wrong here, or cannot be asked; what is right is said beside it. A class, or
+# one config of it.
+SKIP_REFERENCE = {
+    ("AutoencoderKLWan", 1): "folds the nested levels of Wan 2.2 into one; each has a name of its own",
+    ("AutoencoderKLLTXVideo", 2): "tells 0.9.5 by a width of 2048",
+    "MotionAdapter": "drops the positions, which its class has; they are kept",
+}
 
 # Prefixes in all-in-one files, where they are not the denoiser's.
 PREFIXES = {"ControlNetModel": "control_model.", "AutoencoderKL": "first_stage_model.",

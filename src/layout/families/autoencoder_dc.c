@@ -73,10 +73,9 @@ static const struct nwi_signature autoencoder_dc_original[] = {
 
 static const struct nwi_signature autoencoder_dc_diffusers[] = {
     NWI_WHEN("encoder.conv_in.weight|encoder.conv_in.conv.weight",
-             "decoder.up_blocks.0.0.conv1.weight|decoder.up_blocks.0.0.conv_out.conv_"
-             "inverted.weight|decoder.up_blocks.0.0.conv_out.norm.weight|decoder.up_"
-             "blocks.0.0.norm.weight|decoder.up_blocks.1.0.conv.weight",
-             "decoder.norm_out.weight", "!decoder.mid_block*", "!quant_conv.weight"),
+             "decoder.norm_out.weight", "decoder.conv_in.weight[]=4",
+             "encoder.down_blocks*", "decoder.up_blocks*", "!decoder.mid_block*",
+             "!quant_conv.weight"),
     {NULL},
 };
 

@@ -4,27 +4,38 @@
  * ComfyUI's files have q, k and v apart. */
 #include "layout/family.h"
 
+static const struct nwi_rule_feature cascade_features[] = {
+    {0, "clip_txt_mapper.weight"}, /* stage C */
+    {0},
+};
+
 static const struct nwi_rule cascade_rows[] = {
     NWI_OP(SPLIT, "{^}.attn.in_proj_{a:weight|bias}", "{^}.to_{q,k,v}.{a:weight|bias}"),
     NWI_MAP("{^}.attn.out_proj.{p}", "{^}.to_out.0.{p}"),
-    NWI_MAP("clip_mapper.{p}", "clip_txt_pooled_mapper.{p}"),
+    {.original = "clip_mapper.{p}",
+     .diffusers = "clip_txt_pooled_mapper.{p}",
+     .deny = 1},
     NWI_MAP("{*}", "{*}"),
     {0},
 };
 
 static const struct nwi_rules cascade_rules = {
+    .features = cascade_features,
     .rules = cascade_rows,
 };
 
 static const struct nwi_rule cascade_comfy_rows[] = {
     NWI_MAP("{^}.attn.to_{a:q|k|v}.{p}", "{^}.to_{a:q|k|v}.{p}"),
     NWI_MAP("{^}.attn.out_proj.{p}", "{^}.to_out.0.{p}"),
-    NWI_MAP("clip_mapper.{p}", "clip_txt_pooled_mapper.{p}"),
+    {.original = "clip_mapper.{p}",
+     .diffusers = "clip_txt_pooled_mapper.{p}",
+     .deny = 1},
     NWI_MAP("{*}", "{*}"),
     {0},
 };
 
 static const struct nwi_rules cascade_comfy_rules = {
+    .features = cascade_features,
     .rules = cascade_comfy_rows,
 };
 
