@@ -143,6 +143,7 @@ void nwi_controlnet_levels(struct nwi_module *m, const struct nwi_controlnet *ne
     nwi_unet_zero_conv(m, "controlnet_mid_block", last.out, last.out, 1);
     last.type = middle;
     last.only_cross = false;
+    last.layers = 1;
     last.depth = depth ? depth : nwi_unet_item(m->config, depth_key, 0, true);
     NWI_IN(m, "mid_block")
     {

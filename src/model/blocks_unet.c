@@ -561,15 +561,21 @@ void nwi_unet_middle(struct nwi_module *m, const struct nwi_unet *shared,
     kind = middle_kind(m, level->type, &motion);
     if (unet.groups == NWI_NULL)
         unet.groups = level->out / 4 < 32 ? level->out / 4 : 32;
-    if (kind != NO_ATTENTION)
-        NWI_IN(m, "attentions.0")
+    int64_t layers = kind == NO_ATTENTION ? 0 : level->layers;
+    check_layers(m, layers);
+    if (motion) {
+        check_depth(m, level->depth, layers);
+        check_depth(m, level->motion_depth, layers);
+    }
+    for (int64_t i = 0; i < layers && good(m); i++)
+        NWI_IN(m, "attentions.%lld", (long long)i)
         {
             if (kind == CROSS)
-                cross_attention(m, &unet, level, 0);
+                cross_attention(m, &unet, level, i);
             else
                 added_attention(m, &unet, level, level->head_dim);
         }
-    for (int64_t i = 0; i < (kind ? 2 : 1); i++)
+    for (int64_t i = 0; i <= layers && good(m); i++)
         resnet_at(m, &unet, "resnets", i, level->out, level->out);
     if (motion)
         nwi_unet_motion(m, &unet, level);

@@ -51,7 +51,8 @@ void nwi_unet_down(struct nwi_module *m, const struct nwi_unet *u,
 /* A module "NAME.i". */
 void nwi_unet_up(struct nwi_module *m, const struct nwi_unet *u, const char *name,
                  int64_t i, const struct nwi_unet_level *level);
-/* `in` counts, out does not; a type of NULL is none. */
+/* Its layers are attentions, one residual block before each and one behind; a type of NULL
+ * is none. */
 void nwi_unet_middle(struct nwi_module *m, const struct nwi_unet *u,
                      const struct nwi_unet_level *level);
 /* Motion modules 0 to level->layers in "motion_modules". */
@@ -88,11 +89,24 @@ void nwi_unet_read(struct nwi_config *c, struct nwi_unet *u);
  * no such key; BAD_CONFIG (and NULL) if there is no such item. A number counts for all. */
 const struct nwi_json_value *nwi_unet_item(struct nwi_config *c, const char *key,
                                            size_t i, bool back);
+/* What the middle's own `key` says; without a word on it, the last of `depths`, or 1 where
+ * that is a list. */
+const struct nwi_json_value *nwi_unet_middle_depth(struct nwi_config *c,
+                                                   const char *key, const char *depths);
+/* BAD_CONFIG if an item of the list under `key` is a list, and there is no `back` for the
+ * way up; whether there is. */
+bool nwi_unet_check_depths(struct nwi_config *c, const char *key, const char *back);
 /* Level i on the way down, without depths. */
 struct nwi_unet_level nwi_unet_down_level(const struct nwi_unet_levels *levels,
                                           size_t i);
 
+/* Level i on the way up, without type and depths. */
+struct nwi_unet_level nwi_unet_up_level(const struct nwi_unet_levels *levels, size_t i);
+
 /* ---- embeddings ---- */
+
+/* time_embedding; `cond`: width of a condition beside the time, NWI_NULL: none. */
+void nwi_unet_time(struct nwi_module *m, int64_t in, int64_t time, int64_t cond);
 
 struct nwi_unet_embeds {
     int64_t time;  /* time_embed_dim */
@@ -127,6 +141,7 @@ struct nwi_unet_told {
     bool motion;      /* block types are of the motion kind */
     bool layer_list;  /* layers_per_block may be a list */
     bool cross_list;  /* cross_attention_dim may be a list */
+    bool plain;       /* no only_cross_attention, no resnet_time_scale_shift */
     bool middle_only; /* there is a mid_block_only_cross_attention */
 };
 /* Fills n, first and dual. Levels without residual blocks have the channels and layers of

@@ -78,7 +78,50 @@ struct nwi_unet_level nwi_unet_down_level(const struct nwi_unet_levels *levels,
     };
 }
 
+struct nwi_unet_level nwi_unet_up_level(const struct nwi_unet_levels *levels, size_t i)
+{
+    size_t at = levels->n - 1 - i;
+    struct nwi_unet_level level = nwi_unet_down_level(levels, at);
+    level.type = NULL;
+    level.before = levels->channels.at[i ? at + 1 : at];
+    level.layers++;
+    level.resample = at > 0;
+    return level;
+}
+
+const struct nwi_json_value *nwi_unet_middle_depth(struct nwi_config *c,
+                                                   const char *key, const char *depths)
+{
+    static const struct nwi_json_value one = {
+        .kind = NWI_JSON_IS_NUMBER, .text = "1", .text_size = 1};
+    const struct nwi_json_value *last = nwi_unet_item(c, depths, 0, true);
+    if (nwi_config_has(c, key))
+        return nwi_config_raw(c, key);
+    return last && last->kind == NWI_JSON_IS_NUMBER ? last : &one;
+}
+
+bool nwi_unet_check_depths(struct nwi_config *c, const char *key, const char *back)
+{
+    const struct nwi_json_value *depths = nwi_config_raw(c, key);
+    bool has_back = nwi_config_has(c, back);
+    for (const struct nwi_json_value *v = depths ? depths->first : NULL; v; v = v->next)
+        if (v->kind == NWI_JSON_IS_ARRAY && !has_back)
+            nwi_config_fail(c, NW_E_BAD_CONFIG, "the config needs \"%s\"", back);
+    return has_back;
+}
+
 /* ---- embeddings ---- */
+
+void nwi_unet_time(struct nwi_module *m, int64_t in, int64_t time, int64_t cond)
+{
+    NWI_IN(m, "time_embedding")
+    {
+        nwi_linear(m, "linear_1", in, time, true);
+        if (cond != NWI_NULL)
+            nwi_linear(m, "cond_proj", cond, in, false);
+        nwi_linear(m, "linear_2", time, time, true);
+    }
+}
 
 /* A number that the part of the network asked for cannot do without. */
 static int64_t need(struct nwi_module *m, const char *key, int64_t value)

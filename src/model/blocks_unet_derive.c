@@ -6,6 +6,8 @@
 #include "model/blocks_unet.h"
 #include "model/blocks_vae.h"
 
+#define CHANNELS_MOST ((int64_t)1 << 20) /* more than a config may say */
+
 enum shape {
     PLAIN,
     CROSS,
@@ -332,7 +334,7 @@ static void derive_kinds(struct nwi_config *c, const struct nwi_header *h,
                 c, "use_linear_projection",
                 nwi_vae_dim(h, 2, "%s.attentions.0.proj_in.weight", level.name) < 0);
         }
-        if (time > 0 && !shift) {
+        if (time > 0 && !shift && !told->plain) {
             shift = true;
             nwi_config_derive_text(c, "resnet_time_scale_shift",
                                    time == level.out ? "default" : "scale_shift");
@@ -343,14 +345,14 @@ static void derive_kinds(struct nwi_config *c, const struct nwi_header *h,
 void nwi_unet_look(const struct nwi_header *h, struct nwi_unet_told *told)
 {
     told->n = nwi_vae_levels(h, "down_blocks.");
-    told->first = look_down(h, 0).out;
     told->dual = look_middle(h).shape == DUAL;
     for (size_t i = 0; i < told->n; i++) {
         struct level level = look_down(h, i);
         told->dual = told->dual || level.shape == DUAL;
-        if (level.out <= 0 || level.layers <= 0)
+        if (level.out <= 0 || level.out > CHANNELS_MOST || level.layers <= 0)
             told->n = 0;
     }
+    told->first = told->n ? look_down(h, 0).out : -1;
 }
 
 void nwi_unet_derive_levels(struct nwi_config *c, const struct nwi_header *h,
@@ -364,7 +366,8 @@ void nwi_unet_derive_levels(struct nwi_config *c, const struct nwi_header *h,
         derive_types(c, h, told, true);
     nwi_unet_derive_sizes(c, h, told, "layers_per_block");
     derive_cross(c, h, told);
-    derive_only(c, h, told);
+    if (!told->plain)
+        derive_only(c, h, told);
     derive_kinds(c, h, told);
 }
 

@@ -11,19 +11,6 @@ static void read_motion(struct nwi_config *c, struct nwi_controlnet *net)
                     &net->levels.motion_heads);
 }
 
-/* As deep as the last level, or 1 where that has a list. */
-static const struct nwi_json_value *middle_depth(struct nwi_config *c)
-{
-    static const struct nwi_json_value one = {
-        .kind = NWI_JSON_IS_NUMBER, .text = "1", .text_size = 1};
-    static const char key[] = "transformer_layers_per_mid_block";
-    const struct nwi_json_value *last =
-        nwi_unet_item(c, "transformer_layers_per_block", 0, true);
-    if (nwi_config_has(c, key))
-        return nwi_config_raw(c, key);
-    return last && last->kind == NWI_JSON_IS_NUMBER ? last : &one;
-}
-
 static void condition(struct nwi_module *m, struct nwi_config *c,
                       const struct nwi_controlnet *net)
 {
@@ -46,7 +33,9 @@ static void build(struct nwi_module *m, struct nwi_config *c)
     nwi_controlnet_conv_in(m, &net);
     condition(m, c, &net);
     nwi_controlnet_time(m, &net);
-    nwi_controlnet_levels(m, &net, "UNetMidBlock2DCrossAttn", middle_depth(c));
+    nwi_controlnet_levels(m, &net, "UNetMidBlock2DCrossAttn",
+                          nwi_unet_middle_depth(c, "transformer_layers_per_mid_block",
+                                                "transformer_layers_per_block"));
 }
 
 static void derive_condition(struct nwi_config *c, const struct nwi_header *h)

@@ -33,13 +33,7 @@ static void time_embedding(struct nwi_module *m, struct nwi_config *c, int64_t f
     e->in = fourier ? time : first;
     if (fourier)
         nwi_parameter(m, "time_proj.weight", NWI_DIMS(time / 2));
-    NWI_IN(m, "time_embedding")
-    {
-        nwi_linear(m, "linear_1", e->in, time, true);
-        if (cond != NWI_NULL)
-            nwi_linear(m, "cond_proj", cond, e->in, false);
-        nwi_linear(m, "linear_2", time, time, true);
-    }
+    nwi_unet_time(m, e->in, time, cond);
 }
 
 static void box_layers(struct nwi_module *m, const char *name, int64_t in, int64_t out)
@@ -108,14 +102,10 @@ static bool is_list(struct nwi_config *c, const char *key)
 /* Lists for the layers of a level need another one for the way up. */
 static bool check_depths(struct nwi_config *c)
 {
-    const struct nwi_json_value *depths = nwi_config_raw(c, depth_key);
-    bool back = nwi_config_has(c, back_key);
+    bool back = nwi_unet_check_depths(c, depth_key, back_key);
     if (back && !is_list(c, back_key))
         nwi_config_fail(c, NW_E_BAD_CONFIG, "\"%s\" of the config is no list",
                         back_key);
-    for (const struct nwi_json_value *v = depths ? depths->first : NULL; v; v = v->next)
-        if (v->kind == NWI_JSON_IS_ARRAY && !back)
-            nwi_config_fail(c, NW_E_BAD_CONFIG, "the config needs \"%s\"", back_key);
     return back;
 }
 
@@ -137,13 +127,9 @@ static void up_blocks(struct nwi_module *m, const struct nwi_unet *u,
                       const struct nwi_config_texts *types, bool back)
 {
     for (size_t i = 0; i < levels->n; i++) {
-        size_t at = levels->n - 1 - i;
-        struct nwi_unet_level level = nwi_unet_down_level(levels, at);
+        struct nwi_unet_level level = nwi_unet_up_level(levels, i);
         level.type = types->at[i];
-        level.before = levels->channels.at[i ? at + 1 : at];
         level.head_dim = levels->head_dims.at[i];
-        level.layers++;
-        level.resample = at > 0;
         level.depth = back ? nwi_unet_item(m->config, back_key, i, false)
                            : nwi_unet_item(m->config, depth_key, i, true);
         nwi_unet_up(m, u, "up_blocks", (int64_t)i, &level);
@@ -159,6 +145,7 @@ static void mid_block(struct nwi_module *m, const struct nwi_unet *u,
     bool simple = false;
     level.type = nwi_config_text(c, "mid_block_type", "UNetMidBlock2DCrossAttn");
     level.depth = nwi_unet_item(c, depth_key, 0, true);
+    level.layers = 1;
     simple = level.type && strcmp(level.type, "UNetMidBlock2DSimpleCrossAttn") == 0;
     level.only_cross = nwi_config_has(c, "mid_block_only_cross_attention")
                            ? nwi_config_bool(c, "mid_block_only_cross_attention", false)
