@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "layout/company.h"
 #include "layout/match.h"
 #include "layout/rules_text.h"
 #include "layout/wanted.h"
@@ -324,13 +325,30 @@ static int used_header(struct binder *b, const bool *used, struct nwi_header *he
     return nwi_header_init(header, rows, n, b->scratch.memory, b->err);
 }
 
+/* The caller's rules, or those of the pipeline that the part belongs to. */
+static int find_original_rules(struct binder *b, const struct nwi_rules **rules)
+{
+    struct nwi_company company;
+    NWI_TRY(nwi_company_find(b->ckpt, b->component, &b->detection, b->part, &b->hints,
+                             &b->scratch, &company, b->err));
+    if (!is_original(b))
+        *rules = b->options->rules ? &b->options->rules->rules : company.rules;
+    if (b->options->prefix)
+        return NW_OK;
+    b->out->file_prefix =
+        nwi_arena_copy(b->arena, company.prefix, strlen(company.prefix));
+    return b->out->file_prefix ? NW_OK
+                               : nwi_fail_nomem(b->err, strlen(company.prefix));
+}
+
 static int to_original_names(struct binder *b, const bool *used,
                              struct nwi_selector *selector)
 {
     struct nwi_header header = {0};
     struct nwi_mapping_of mapping;
     struct nwi_bindings back = {0};
-    const struct nwi_rules *rules = is_original(b) ? NULL : rules_of(b);
+    const struct nwi_rules *rules = NULL;
+    NWI_TRY(find_original_rules(b, &rules));
     if (!is_original(b) && !rules && !(b->part->family && b->part->family->same_names))
         return nwi_fail(b->err, NW_E_UNSUPPORTED,
                         "there are no original names for %.80s",

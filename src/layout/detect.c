@@ -130,7 +130,7 @@ static int add_region(struct detecting *d, struct nwi_region *region,
 
 /* ---- the whole ---- */
 
-static struct nwi_found *find_denoiser(const struct nwi_detection *out)
+struct nwi_found *nwi_find_denoiser(const struct nwi_detection *out)
 {
     for (size_t i = 0; i < out->n; i++) {
         if (out->parts[i].kind == NWI_KIND_DENOISER && out->parts[i].family)
@@ -267,7 +267,7 @@ static void make_unique(struct detecting *d, struct nwi_detection *out)
 
 static void name_parts(struct detecting *d, struct nwi_detection *out)
 {
-    struct nwi_found *denoiser = find_denoiser(out);
+    struct nwi_found *denoiser = nwi_find_denoiser(out);
     bool several = out->n > 1;
     for (size_t i = 0; i < out->n; i++) {
         struct nwi_found *part = &out->parts[i];
@@ -290,7 +290,7 @@ static void name_parts(struct detecting *d, struct nwi_detection *out)
  * more than a denoiser lacks them. */
 static void add_absent(struct nwi_detection *out, size_t room)
 {
-    const struct nwi_found *denoiser = find_denoiser(out);
+    const struct nwi_found *denoiser = nwi_find_denoiser(out);
     if (!denoiser || out->n < 2)
         return;
     const char *const *names = denoiser->family->pipeline;

@@ -50,6 +50,9 @@ int nwi_detect(const struct nw_checkpoint *ckpt, uint32_t component,
                const struct nwi_hints *hints, struct nwi_arena *arena,
                struct nwi_detection *out, struct nw_error *err);
 
+/* The first part that is a denoiser of a known family, or NULL. */
+struct nwi_found *nwi_find_denoiser(const struct nwi_detection *out);
+
 /* The best row for the names of one region; *out is NULL if none fits or two fit equally
  * well, and then *why_not says what is near (one line). `role` narrows nothing, it breaks
  * no tie. */

@@ -33,6 +33,17 @@ struct nwi_variant {
     const char *source; /* where the values are from: "org/name, file" */
 };
 
+struct nwi_family;
+
+/* Beside a denoiser in one original file of its tradition: what a component of the
+ * pipeline looks like there, where it is not its own family's way. */
+struct nwi_original_part {
+    const char *component;
+    const char *variant;             /* of the denoiser; NULL: any */
+    const struct nwi_family *family; /* whose rules; NULL: its own */
+    const char *prefix;              /* NULL: the family's */
+};
+
 enum nwi_model_kind {
     NWI_KIND_DENOISER,
     NWI_KIND_VAE,
@@ -65,6 +76,9 @@ struct nwi_family {
     /* Denoisers: what else an all-in-one file of this family holds, by component
      * ("vae", "text_encoder", "text_encoder_2"); ends in NULL. */
     const char *const *pipeline;
+    /* Denoisers: how those are written into one original file; ends in {0}. NULL: each as
+     * its own family says. */
+    const struct nwi_original_part *parts;
     /* Prefix of this component in an all-in-one file of its own tradition
      * ("model.diffusion_model."): the one that is written when the caller asks for one
      * original file and names none. NULL: none. */

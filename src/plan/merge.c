@@ -6,17 +6,34 @@
 
 #include "base/map.h"
 
-static void add_targets(struct nw_plan *merged, const struct nw_plan *plan)
+/* Several original names in one file are told apart as its tradition does. */
+static int put_prefix(struct nw_plan *merged, const char *prefix,
+                      struct nw_target *target, struct nw_error *err)
 {
+    char *name = nwi_arena_printf(&merged->arena, "%s%s", prefix, target->name);
+    if (!name)
+        return nwi_fail_nomem(err, target->name_size);
+    target->name = name;
+    target->name_size += strlen(prefix);
+    return NW_OK;
+}
+
+static int add_targets(struct nw_plan *merged, const struct nw_plan *plan,
+                       struct nw_error *err)
+{
+    const char *prefix = plan->bindings.file_prefix;
     uint32_t first = (uint32_t)merged->n_targets;
     memcpy(merged->targets + merged->n_targets, plan->targets,
            plan->n_targets * sizeof *plan->targets);
+    for (size_t i = first; prefix && *prefix && i < first + plan->n_targets; i++)
+        NWI_TRY(put_prefix(merged, prefix, &merged->targets[i].info, err));
     merged->n_targets += plan->n_targets;
     for (size_t i = 0; i < plan->n_steps; i++) {
         struct nwi_step *step = &merged->steps[merged->n_steps++];
         *step = plan->steps[i];
         step->target += first;
     }
+    return NW_OK;
 }
 
 static int check_names(const struct nw_plan *merged, struct nw_error *err)
@@ -53,7 +70,7 @@ static int fill(struct nw_plan *merged, struct nw_plan *const *plans, size_t n_p
     if (!merged->targets || !merged->steps)
         return nwi_fail_nomem(err, n_targets * sizeof *merged->targets);
     for (size_t i = 0; i < n_plans; i++)
-        add_targets(merged, plans[i]);
+        NWI_TRY(add_targets(merged, plans[i], err));
     nwi_sort_steps(merged->steps, merged->n_steps);
     return check_names(merged, err);
 }

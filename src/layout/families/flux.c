@@ -77,6 +77,13 @@ static const struct nwi_variant variants[] = {
 
 static const char *const pipeline[] = {"vae", "text_encoder", "text_encoder_2", NULL};
 
+/* As ComfyUI saves them. */
+static const struct nwi_original_part parts[] = {
+    {"vae", NULL, NULL, "vae."},
+    {"text_encoder", NULL, &nwi_family_clip_l, "text_encoders.clip_l.transformer."},
+    {0},
+};
+
 const struct nwi_family nwi_family_flux_transformer = {
     .name = "flux",
     .title = "FLUX.1",
@@ -88,5 +95,6 @@ const struct nwi_family nwi_family_flux_transformer = {
     .diffusers = diffusers,
     .variants = variants,
     .pipeline = pipeline,
+    .parts = parts,
     .prefix = "model.diffusion_model.",
 };

@@ -78,6 +78,11 @@ static const struct nwi_variant sd3_transformer_variants[] = {
 static const char *const sd3_transformer_pipeline[] = {
     "vae", "text_encoder", "text_encoder_2", "text_encoder_3", NULL};
 
+static const struct nwi_original_part sd3_transformer_parts[] = {
+    {"text_encoder", NULL, &nwi_family_clip_sd3, NULL},
+    {0},
+};
+
 const struct nwi_family nwi_family_sd3_transformer = {
     .name = "sd3",
     .title = "Stable Diffusion 3",
@@ -89,5 +94,6 @@ const struct nwi_family nwi_family_sd3_transformer = {
     .diffusers = sd3_transformer_diffusers,
     .variants = sd3_transformer_variants,
     .pipeline = sd3_transformer_pipeline,
+    .parts = sd3_transformer_parts,
     .prefix = "model.diffusion_model.",
 };

@@ -160,6 +160,11 @@ static const struct nwi_variant sd2_unet_variants[] = {
 
 static const char *const sd2_unet_pipeline[] = {"vae", "text_encoder", NULL};
 
+static const struct nwi_original_part sd2_unet_parts[] = {
+    {"text_encoder", NULL, &nwi_family_openclip_h, NULL},
+    {0},
+};
+
 const struct nwi_family nwi_family_sd2_unet = {
     .name = "sd2",
     .title = "Stable Diffusion 2",
@@ -172,6 +177,7 @@ const struct nwi_family nwi_family_sd2_unet = {
     .variants = sd2_unet_variants,
     .preset = "{\"attention_head_dim\": [5, 10, 20, 20]}",
     .pipeline = sd2_unet_pipeline,
+    .parts = sd2_unet_parts,
     .prefix = "model.diffusion_model.",
 };
 
@@ -227,6 +233,14 @@ static const struct nwi_variant sdxl_unet_variants[] = {
 static const char *const sdxl_unet_pipeline[] = {"vae", "text_encoder",
                                                  "text_encoder_2", NULL};
 
+static const struct nwi_original_part sdxl_unet_parts[] = {
+    {"text_encoder", NULL, &nwi_family_clip_l, "conditioner.embedders.0.transformer."},
+    {"text_encoder_2", "refiner", &nwi_family_openclip_g,
+     "conditioner.embedders.0.model."},
+    {"text_encoder_2", NULL, &nwi_family_openclip_g, "conditioner.embedders.1.model."},
+    {0},
+};
+
 const struct nwi_family nwi_family_sdxl_unet = {
     .name = "sdxl",
     .title = "Stable Diffusion XL",
@@ -240,6 +254,7 @@ const struct nwi_family nwi_family_sdxl_unet = {
     .preset = "{\"addition_embed_type\": \"text_time\", \"addition_time_embed_dim\": "
               "256, \"sample_size\": 128}",
     .pipeline = sdxl_unet_pipeline,
+    .parts = sdxl_unet_parts,
     .prefix = "model.diffusion_model.",
     .prediction_type = "epsilon",
 };

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a component is written as beside its denoiser: whose rules its original names follow
+ * and what stands before them in one file. */
+#ifndef NWI_COMPANY_H
+#define NWI_COMPANY_H
+
+#include "layout/detect.h"
+
+struct nwi_company {
+    const struct nwi_rules *rules; /* NULL: names stay */
+    const char *prefix;            /* "" if none is known. On the arena, or static */
+};
+
+/* Of `part`, one of `own`, the parts of that component of the catalog. The denoiser is looked
+ * for there, then in the other components. NOMEM, IO. */
+int nwi_company_find(const struct nw_checkpoint *ckpt, uint32_t component,
+                     const struct nwi_detection *own, const struct nwi_found *part,
+                     const struct nwi_hints *hints, struct nwi_arena *arena,
+                     struct nwi_company *out, struct nw_error *err);
+
+#endif
