@@ -111,6 +111,13 @@ static const struct nwi_variant autoencoder_kl_variants[] = {
      NWI_WHEN("decoder.conv_in.weight[1]=4"),
      "{\"scaling_factor\": 0.18215, \"sample_size\": 512}",
      "stable-diffusion-v1-5/stable-diffusion-v1-5, vae/config.json"},
+    {"x4-upscaler",
+     NWI_WHEN("decoder.conv_in.weight[1]=4", "#decoder.up.=3",
+              "decoder.conv_in.weight[0]=512"),
+     NWI_WHEN("decoder.conv_in.weight[1]=4", "#decoder.up_blocks.=3",
+              "decoder.conv_in.weight[0]=512"),
+     "{\"scaling_factor\": 0.08333, \"sample_size\": 256}",
+     "stabilityai/stable-diffusion-x4-upscaler, vae/config.json"},
     {"16-channels", NWI_WHEN("decoder.conv_in.weight[1]=16"),
      NWI_WHEN("decoder.conv_in.weight[1]=16"),
      "{\"scaling_factor\": 0.3611, \"shift_factor\": 0.1159, \"sample_size\": 1024, "

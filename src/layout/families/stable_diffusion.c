@@ -61,7 +61,7 @@ static const struct nwi_rules unet_rules = {
 
 static const struct nwi_signature sd1_unet_original[] = {
     NWI_WHEN("input_blocks.0.0.weight", "time_embed.0.weight", "out.2.weight",
-             "!input_hint_block.0.weight", "!time_stack*",
+             "!input_hint_block.0.weight", "!input_blocks.1.0.time_mixer.mix_factor",
              "input_blocks.1.1.proj_in.weight[]=4", "!label_emb.0.0.weight",
              "!input_blocks.1.1.time_stack.0.norm1.weight"),
     {NULL},
@@ -113,14 +113,14 @@ const struct nwi_family nwi_family_sd1_unet = {
 
 static const struct nwi_signature sd2_unet_original[] = {
     NWI_WHEN("input_blocks.0.0.weight", "time_embed.0.weight", "out.2.weight",
-             "!input_hint_block.0.weight", "!time_stack*",
+             "!input_hint_block.0.weight", "!input_blocks.1.0.time_mixer.mix_factor",
              "input_blocks.1.1.proj_in.weight[]=2", "!label_emb.0.0.weight",
              "!input_blocks.1.1.time_stack.0.norm1.weight"),
     NWI_WHEN("input_blocks.0.0.weight", "time_embed.0.weight", "out.2.weight",
-             "!input_hint_block.0.weight", "!time_stack*", "label_emb.weight",
-             "!input_blocks.1.1.proj_in.weight"),
+             "!input_hint_block.0.weight", "!input_blocks.1.0.time_mixer.mix_factor",
+             "label_emb.weight", "!input_blocks.1.1.proj_in.weight"),
     NWI_WHEN("input_blocks.0.0.weight", "time_embed.0.weight", "out.2.weight",
-             "!input_hint_block.0.weight", "!time_stack*",
+             "!input_hint_block.0.weight", "!input_blocks.1.0.time_mixer.mix_factor",
              "input_blocks.1.1.proj_in.weight[]=2", "label_emb.0.0.weight",
              "!input_blocks.1.1.time_stack.0.norm1.weight"),
     {NULL},
@@ -185,8 +185,8 @@ const struct nwi_family nwi_family_sd2_unet = {
 
 static const struct nwi_signature sdxl_unet_original[] = {
     NWI_WHEN("input_blocks.0.0.weight", "time_embed.0.weight", "out.2.weight",
-             "!input_hint_block.0.weight", "!time_stack*", "label_emb.0.0.weight",
-             "!input_blocks.1.1.proj_in.weight"),
+             "!input_hint_block.0.weight", "!input_blocks.1.0.time_mixer.mix_factor",
+             "label_emb.0.0.weight", "!input_blocks.1.1.proj_in.weight"),
     {NULL},
 };
 
@@ -216,6 +216,18 @@ static const struct nwi_variant sdxl_unet_variants[] = {
      NWI_WHEN("conv_in.weight[1]=4", "conv_in.weight[0]=384"),
      "{\"attention_head_dim\": [6, 12, 24, 24]}",
      "stabilityai/stable-diffusion-xl-refiner-1.0, unet/config.json"},
+    {"ssd-1b",
+     NWI_WHEN("input_blocks.0.0.weight[1]=4", "!middle_block.1*",
+              "#input_blocks.7.1.transformer_blocks.=4"),
+     NWI_WHEN("conv_in.weight[1]=4", "!mid_block.attentions*",
+              "#down_blocks.2.attentions.0.transformer_blocks.=4"),
+     "{\"attention_head_dim\": [5, 10, 20]}", "segmind/SSD-1B, unet/config.json"},
+    {"vega",
+     NWI_WHEN("input_blocks.0.0.weight[1]=4", "!middle_block.1*",
+              "#input_blocks.7.1.transformer_blocks.=2"),
+     NWI_WHEN("conv_in.weight[1]=4", "!mid_block.attentions*",
+              "#down_blocks.2.attentions.0.transformer_blocks.=2"),
+     "{\"attention_head_dim\": [5, 10, 20]}", "segmind/Segmind-Vega, unet/config.json"},
     /* Told by what lies beside the U-Net (edm_mean, v_pred). */
     {"playground-v2-5",
      {NULL},
@@ -262,15 +274,23 @@ const struct nwi_family nwi_family_sdxl_unet = {
 /* ---- Stable Video Diffusion ---- */
 
 static const struct nwi_signature svd_unet_original[] = {
-    NWI_WHEN("input_blocks.0.0.weight", "input_blocks.1.1.time_stack.0.norm1.weight",
-             "input_blocks.1.0.time_stack.in_layers.0.weight|time_embed.0.weight",
-             "out.2.weight", "label_emb.0.0.weight|time_embed.0.weight",
-             "time_embed.0.weight", "middle_block.1.proj_in.weight"),
+    NWI_WHEN("input_blocks.0.0.weight", "time_embed.0.weight", "out.2.weight",
+             "label_emb.0.0.weight", "input_blocks.1.0.time_mixer.mix_factor",
+             "input_blocks.1.0.time_stack.in_layers.0.weight"),
+    {NULL},
+};
+
+static const struct nwi_signature svd_unet_diffusers[] = {
+    NWI_WHEN("conv_in.weight", "time_embedding.linear_1.weight",
+             "add_embedding.linear_1.weight",
+             "down_blocks.0.resnets.0.spatial_res_block.conv1.weight",
+             "down_blocks.0.resnets.0.temporal_res_block.conv1.weight"),
     {NULL},
 };
 
 static const char *const svd_unet_pipeline[] = {"vae", "image_encoder", NULL};
 
+/* As published: recognised, not converted. */
 const struct nwi_family nwi_family_svd_unet = {
     .name = "svd",
     .title = "Stable Video Diffusion",
@@ -279,4 +299,52 @@ const struct nwi_family nwi_family_svd_unet = {
     .original = svd_unet_original,
     .pipeline = svd_unet_pipeline,
     .prefix = "model.diffusion_model.",
+};
+
+const struct nwi_family nwi_family_svd_unet_class = {
+    .name = "svd",
+    .title = "Stable Video Diffusion",
+    .component = "unet",
+    .klass = "UNetSpatioTemporalConditionModel",
+    .kind = NWI_KIND_DENOISER,
+    .diffusers = svd_unet_diffusers,
+    .pipeline = svd_unet_pipeline,
+    .prediction_type = "v_prediction",
+};
+
+/* Its VAE: the decoder's blocks look along time, too. */
+static const struct nwi_signature svd_vae_original[] = {
+    NWI_WHEN("decoder.mid.block_1.conv1.weight[]=4",
+             "decoder.up.0.block.0.conv1.weight", "encoder.down.0.block.0.conv1.weight",
+             "decoder.conv_in.weight",
+             "decoder.mid.block_1.time_stack.in_layers.0.weight"),
+    NWI_WHEN("decoder.mid.block_1.conv1.weight[]=4",
+             "decoder.up.0.block.0.conv1.weight", "!encoder*",
+             "decoder.mid.block_1.time_stack.in_layers.0.weight"),
+    {NULL},
+};
+
+static const struct nwi_signature svd_vae_diffusers[] = {
+    NWI_WHEN("decoder.mid_block.resnets.0.spatial_res_block.conv1.weight",
+             "decoder.time_conv_out.weight",
+             "encoder.down_blocks.0.resnets.0.conv1.weight"),
+    {NULL},
+};
+
+const struct nwi_family nwi_family_svd_vae = {
+    .name = "svd",
+    .title = "VAE of Stable Video Diffusion",
+    .component = "vae",
+    .kind = NWI_KIND_VAE,
+    .original = svd_vae_original,
+    .prefix = "first_stage_model.",
+};
+
+const struct nwi_family nwi_family_svd_vae_class = {
+    .name = "svd",
+    .title = "VAE of Stable Video Diffusion",
+    .component = "vae",
+    .klass = "AutoencoderKLTemporalDecoder",
+    .kind = NWI_KIND_VAE,
+    .diffusers = svd_vae_diffusers,
 };
