@@ -226,6 +226,14 @@ static void apply_marks(const struct nwi_detection *out, struct nwi_found *denoi
     }
 }
 
+/* CLIP-L is the first text encoder, with its projection too. */
+static const char *company_component(const struct nwi_found *part)
+{
+    bool first =
+        part->kind == NWI_KIND_TEXT_ENCODER && strstr(part->region.prefix, "clip_l.");
+    return first ? "text_encoder" : part->family->component;
+}
+
 /* A denoiser's family may have rows of its own for a VAE or text encoder whose names are
  * those of another (the VAE of SDXL scales its latents otherwise, Stable Diffusion 3
  * projects what CLIP-L says): beside it they count. */
@@ -236,8 +244,10 @@ static void apply_company(struct nwi_detection *out, const struct nwi_found *den
         bool vae = part->kind == NWI_KIND_VAE;
         const struct nwi_family *own =
             part->family && (vae || part->kind == NWI_KIND_TEXT_ENCODER)
-                ? find_family(denoiser->family->name, part->family->component)
+                ? find_family(denoiser->family->name, company_component(part))
                 : NULL;
+        if (part->family && part->kind == NWI_KIND_TEXT_ENCODER)
+            part->name = company_component(part);
         if (!own || own->original || own->diffusers)
             continue; /* it has signatures: it would have been found */
         if (vae && own->rules != part->family->rules)

@@ -16,9 +16,9 @@ static const struct nwi_rule_variable unet_variables[] = {
 };
 
 static const struct nwi_rule_feature unet_features[] = {
-    {0, "label_emb.0.0.weight"},
-    {0, "add_embedding.linear_1.weight"},
-    {1, "class_embedding.linear_1.weight"},
+    /* label_emb.0 is that of unCLIP, not SDXL, where the first level has attention */
+    {0, "input_blocks.1.1.proj_in.weight"},
+    {0, "class_embedding.linear_1.weight"},
     {0},
 };
 
@@ -26,12 +26,10 @@ static const struct nwi_rule unet_rows[] = {
     NWI_MAP("time_embed.{a:0|2}.{p}", "time_embedding.linear_{a:1|2}.{p}"),
     {.original = "label_emb.0.{a:0|2}.{p}",
      .diffusers = "add_embedding.linear_{a:1|2}.{p}",
-     .need = 1,
-     .deny = 0},
+     .deny = 1},
     {.original = "label_emb.0.{a:0|2}.{p}",
      .diffusers = "class_embedding.linear_{a:1|2}.{p}",
-     .need = 0,
-     .deny = 1},
+     .need = 1},
     NWI_MAP("label_emb.weight", "class_embedding.weight"),
     NWI_MAP("input_blocks.0.0.{p}", "conv_in.{p}"),
     NWI_MAP("out.{a:0|2}.{p}", "{a:conv_norm_out|conv_out}.{p}"),
