@@ -388,6 +388,18 @@ static void k_attention(struct nwi_module *m, const struct nwi_unet *u,
     nwi_attention(m, "attn2", shape);
 }
 
+/* n of them, the last one over as many channels. */
+static void k_attentions(struct nwi_module *m, const struct nwi_unet *u,
+                         const struct nwi_unet_level *level, int64_t n, int64_t last,
+                         bool self)
+{
+    for (int64_t i = 0; i < n && good(m); i++)
+        NWI_IN(m, "attentions.%lld", (long long)i)
+        {
+            k_attention(m, u, level, i == n - 1 ? last : level->out, self);
+        }
+}
+
 static void k_down(struct nwi_module *m, const struct nwi_unet *u,
                    const struct nwi_unet_level *level, const struct kind *kind)
 {
@@ -397,11 +409,8 @@ static void k_down(struct nwi_module *m, const struct nwi_unet *u,
         {
             k_resnet(m, u->time, i ? out : level->in, out, out);
         }
-    for (int64_t i = 0; kind->attention && i < level->layers && good(m); i++)
-        NWI_IN(m, "attentions.%lld", (long long)i)
-        {
-            k_attention(m, u, level, out, !level->resample);
-        }
+    if (kind->attention)
+        k_attentions(m, u, level, level->layers, out, !level->resample);
     if (level->resample)
         nwi_scratch_buffer(m, "downsamplers.0.kernel", NWI_DIMS(4, 4));
 }
@@ -420,11 +429,8 @@ static void k_up(struct nwi_module *m, const struct nwi_unet *u,
             int64_t last = i == n - 1 ? level->in : out;
             k_resnet(m, u->time, in, kind->attention ? out : last, last);
         }
-    for (int64_t i = 0; kind->attention && i < n && good(m); i++)
-        NWI_IN(m, "attentions.%lld", (long long)i)
-        {
-            k_attention(m, u, level, i == n - 1 ? level->in : out, first);
-        }
+    if (kind->attention)
+        k_attentions(m, u, level, n, level->in, first);
     if (level->resample)
         nwi_scratch_buffer(m, "upsamplers.0.kernel", NWI_DIMS(4, 4));
 }

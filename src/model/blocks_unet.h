@@ -53,7 +53,7 @@ void nwi_unet_up(struct nwi_module *m, const struct nwi_unet *u, const char *nam
                  int64_t i, const struct nwi_unet_level *level);
 /* Its layers are attentions, one residual block before each and one behind; a type of NULL
  * is none. */
-void nwi_unet_middle(struct nwi_module *m, const struct nwi_unet *u,
+void nwi_unet_middle(struct nwi_module *m, const struct nwi_unet *shared,
                      const struct nwi_unet_level *level);
 /* Motion modules 0 to level->layers in "motion_modules". */
 void nwi_unet_motion(struct nwi_module *m, const struct nwi_unet *u,

@@ -537,33 +537,38 @@ static void derive_middle(struct nwi_config *c, const char *key, int64_t middle,
         nwi_config_derive(c, key, middle);
 }
 
+/* What the middle is as deep as where nothing else is said, by the list that comes out.
+ * `follows`: the depth of a middle that the last of the list is for, else -1. */
+static int64_t derive_list(struct nwi_config *c, const struct nwi_header *h,
+                           const struct nwi_unet_told *told,
+                           const struct nwi_unet_depths *depths, int64_t follows)
+{
+    struct spread s = {.key = depths->key, .n = told->n};
+    struct level last = look_down(h, told->n - 1);
+    bool open = follows >= 0 && depth_of(h, depths->list, &last, 0) < 0;
+    const struct nwi_json_value *item = own_item(c, s.key, 0, true);
+    int64_t own = own_last(c, s.key);
+    if (own_all(c, h, told, depths) && (!open || own == follows))
+        return own < 0 || (item && item->kind == NWI_JSON_IS_ARRAY) ? 1 : own;
+    if (!flat_depths(h, told, depths->list, s.at)) {
+        derive_nested(c, h, told, depths, follows);
+        return 1;
+    }
+    if (open)
+        s.at[told->n - 1] = follows;
+    derive_flat(c, depths, &s);
+    return s.at[told->n - 1] < 0 ? 1 : s.at[told->n - 1];
+}
+
 void nwi_unet_derive_depths(struct nwi_config *c, const struct nwi_header *h,
                             const struct nwi_unet_told *told,
                             const struct nwi_unet_depths *depths)
 {
-    struct spread s = {.key = depths->key, .n = told->n};
     if (told->n == 0)
         return;
-    struct level last = look_down(h, told->n - 1);
     struct level mid = look_middle(h);
     int64_t middle = depths->no_middle ? -1 : depth_of(h, depths->list, &mid, 0);
-    bool follows = middle >= 0 && !depths->middle;
-    bool tells = depth_of(h, depths->list, &last, 0) >= 0;
-    const struct nwi_json_value *item = own_item(c, s.key, 0, true);
-    int64_t usual = own_last(c, s.key);
-    if (item && item->kind == NWI_JSON_IS_ARRAY)
-        usual = depths->middle ? 1 : usual;
-    if (own_all(c, h, told, depths) && (!follows || tells || usual == middle)) {
-        usual = usual < 0 ? 1 : usual;
-    } else if (flat_depths(h, told, depths->list, s.at)) {
-        if (follows && !tells)
-            s.at[told->n - 1] = middle;
-        derive_flat(c, depths, &s);
-        usual = s.at[told->n - 1] < 0 ? 1 : s.at[told->n - 1];
-    } else {
-        derive_nested(c, h, told, depths, follows ? middle : -1);
-        usual = 1;
-    }
+    int64_t usual = derive_list(c, h, told, depths, depths->middle ? -1 : middle);
     if (middle >= 0 && depths->middle)
         derive_middle(c, depths->middle, middle, usual);
 }

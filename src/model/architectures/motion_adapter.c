@@ -102,7 +102,7 @@ static void build(struct nwi_module *m, struct nwi_config *c)
 /* The middle has its own number of layers, and of transformers for each of them. */
 static void derive_middle(struct nwi_config *c, const struct nwi_header *h)
 {
-    int64_t depth[NWI_CONFIG_LIST];
+    int64_t depth[NWI_CONFIG_LIST] = {0};
     int64_t n = nwi_vae_run(h, "norm.weight", "mid_block.motion_modules");
     const struct nwi_json_value *own = nwi_config_raw(c, mid_depth_key);
     bool same = !own || own->kind != NWI_JSON_IS_ARRAY;

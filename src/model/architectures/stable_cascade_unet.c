@@ -337,7 +337,8 @@ struct run {
 static struct run look(const struct nwi_header *h, const char *list, size_t i)
 {
     struct run run = {h, list, i, 0};
-    while (run.n < NWI_CONFIG_DEPTH * GROUP_MOST && block_type(h, list, i, run.n))
+    while (run.n < (int64_t)NWI_CONFIG_DEPTH * GROUP_MOST &&
+           block_type(h, list, i, run.n))
         run.n++;
     return run;
 }
@@ -366,14 +367,15 @@ static int64_t group_size(const struct run *down, const struct run *up)
     return 0;
 }
 
-/* Appends ["...","..."]; false if there is no room. */
+/* Appends ["...","..."], or ,["...","..."] behind another; false if there is no room. */
 static bool append_group(char *text, size_t room, const struct run *group, int64_t size)
 {
     size_t at = strlen(text);
+    const char *begin = at > 1 ? ",[" : "[";
     for (int64_t k = 0; k < size; k++) {
         if (room - at < 40)
             return false;
-        at += (size_t)snprintf(text + at, room - at, "%s\"%s\"%s", k ? "," : "[",
+        at += (size_t)snprintf(text + at, room - at, "%s\"%s\"%s", k ? "," : begin,
                                block_type(group->h, group->list, group->i, k),
                                k + 1 < size ? "" : "]");
     }
@@ -392,11 +394,10 @@ static void derive_blocks(struct nwi_config *c, const struct nwi_header *h, size
         if (size == 0 ||
             !append_group(text, sizeof text - 2, down.n ? &down : &up, size))
             return;
-        (void)strcat(text, i + 1 < n ? "," : "]");
         downs[i] = down.n / size;
         ups[n - 1 - i] = up.n / size;
     }
-    const char *types = nwi_arena_copy(c->arena, text, strlen(text) + 1);
+    const char *types = nwi_arena_printf(c->arena, "%s]", text);
     if (!types)
         return;
     nwi_vae_derive_json(c, "block_types_per_layer", types);

@@ -133,7 +133,7 @@ static void derive_middle(struct nwi_config *c, const struct nwi_header *h, int6
     static const char *const lists[] = {"attentions", "motion_modules"};
     static const char *const keys[] = {mid_key, motion_mid_key};
     bool motion = nwi_header_any(h, "mid_block.motion_modules.");
-    int64_t depth[NWI_CONFIG_LIST];
+    int64_t depth[NWI_CONFIG_LIST] = {0};
     if (n <= 0 || n > (int64_t)NWI_CONFIG_LIST)
         return;
     nwi_config_derive_bool(c, "use_motion_mid_block", motion);
