@@ -28,7 +28,8 @@ static bool is_gated(struct nwi_config *c, const char *fallback)
     const char *text = nwi_config_text(c, "feed_forward_proj", fallback);
     const char *dash = text ? strchr(text, '-') : NULL;
     bool gated = dash && strncmp(text, "gated-", 6) == 0;
-    if (!text || (dash && (!gated || strchr(dash + 1, '-'))))
+    if (!text || strcmp(text, "gated") == 0 ||
+        (dash && (!gated || strchr(dash + 1, '-'))))
         nwi_config_fail(c, NW_E_BAD_CONFIG,
                         "\"feed_forward_proj\" of the config is \"%.40s\"",
                         text ? text : "null");
