@@ -112,6 +112,7 @@ const struct nwi_family nwi_family_controlnet_union = {
     .klass = "ControlNetUnionModel",
     .kind = NWI_KIND_CONTROLNET,
     .diffusers = controlnet_union_diffusers,
+    .preset = "{\"attention_head_dim\": [5, 10, 20]}",
 };
 
 /* ---- FLUX.1 ControlNet ---- */

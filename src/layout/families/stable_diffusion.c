@@ -139,7 +139,8 @@ static const struct nwi_signature sd2_unet_diffusers[] = {
 
 static const struct nwi_variant sd2_unet_variants[] = {
     {"base", NWI_WHEN("input_blocks.0.0.weight[1]=4"), NWI_WHEN("conv_in.weight[1]=4"),
-     "{\"sample_size\": 96}", "stabilityai/stable-diffusion-2-1, unet/config.json"},
+     "{\"sample_size\": 96, \"upcast_attention\": true}",
+     "stabilityai/stable-diffusion-2-1, unet/config.json"},
     {"inpainting", NWI_WHEN("input_blocks.0.0.weight[1]=9"),
      NWI_WHEN("conv_in.weight[1]=9"), "{\"sample_size\": 64}",
      "stabilityai/stable-diffusion-2-inpainting, unet/config.json"},
@@ -151,7 +152,8 @@ static const struct nwi_variant sd2_unet_variants[] = {
      "stabilityai/stable-diffusion-x4-upscaler, unet/config.json"},
     {"unclip", NWI_WHEN("input_blocks.0.0.weight[1]=4", "label_emb.0.0.weight"),
      NWI_WHEN("conv_in.weight[1]=4", "class_embedding.linear_1.weight"),
-     "{\"class_embed_type\": \"projection\", \"sample_size\": 96}",
+     "{\"class_embed_type\": \"projection\", \"sample_size\": 96, "
+     "\"upcast_attention\": true}",
      "stabilityai/stable-diffusion-2-1-unclip, unet/config.json"},
     {0},
 };

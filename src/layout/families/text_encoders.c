@@ -98,16 +98,19 @@ static const struct nwi_signature clip_l_diffusers[] = {
 static const struct nwi_variant clip_l_variants[] = {
     {"vit-l", NWI_WHEN("text_model.embeddings.token_embedding.weight[1]=768"),
      NWI_WHEN("embeddings.token_embedding.weight[1]=768"),
-     "{\"num_attention_heads\": 12, \"hidden_act\": \"quick_gelu\", "
+     "{\"num_attention_heads\": 12, \"hidden_act\": \"quick_gelu\", \"bos_token_id\": "
+     "0, \"eos_token_id\": 2, "
      "\"projection_dim\": 768}",
      "openai/clip-vit-large-patch14, config.json"},
     {"vit-h", NWI_WHEN("text_model.embeddings.token_embedding.weight[1]=1024"),
      NWI_WHEN("embeddings.token_embedding.weight[1]=1024"),
-     "{\"num_attention_heads\": 16, \"hidden_act\": \"gelu\"}",
+     "{\"num_attention_heads\": 16, \"hidden_act\": \"gelu\", \"bos_token_id\": 0, "
+     "\"eos_token_id\": 2}",
      "stabilityai/stable-diffusion-2-1, text_encoder/config.json"},
     {"vit-bigg", NWI_WHEN("text_model.embeddings.token_embedding.weight[1]=1280"),
      NWI_WHEN("embeddings.token_embedding.weight[1]=1280"),
-     "{\"num_attention_heads\": 20, \"hidden_act\": \"gelu\", \"projection_dim\": "
+     "{\"num_attention_heads\": 20, \"hidden_act\": \"gelu\", \"bos_token_id\": 0, "
+     "\"eos_token_id\": 2, \"projection_dim\": "
      "1280}",
      "stabilityai/stable-diffusion-xl-base-1.0, text_encoder_2/config.json"},
     {0},
@@ -123,7 +126,8 @@ const struct nwi_family nwi_family_clip_l = {
     .original = clip_l_original,
     .diffusers = clip_l_diffusers,
     .variants = clip_l_variants,
-    .preset = "{\"num_attention_heads\": 12, \"hidden_act\": \"quick_gelu\"}",
+    .preset = "{\"num_attention_heads\": 12, \"hidden_act\": \"quick_gelu\", "
+              "\"bos_token_id\": 0, \"eos_token_id\": 2}",
     .prefix = "cond_stage_model.transformer.",
 };
 
@@ -140,18 +144,21 @@ static const struct nwi_variant clip_projection_variants[] = {
     {"vit-l",
      {NULL},
      NWI_WHEN("text_model.embeddings.token_embedding.weight[1]=768"),
-     "{\"num_attention_heads\": 12, \"hidden_act\": \"quick_gelu\", "
+     "{\"num_attention_heads\": 12, \"hidden_act\": \"quick_gelu\", \"bos_token_id\": "
+     "0, \"eos_token_id\": 2, "
      "\"projection_dim\": 768}",
      "openai/clip-vit-large-patch14, config.json"},
     {"vit-h",
      {NULL},
      NWI_WHEN("text_model.embeddings.token_embedding.weight[1]=1024"),
-     "{\"num_attention_heads\": 16, \"hidden_act\": \"gelu\"}",
+     "{\"num_attention_heads\": 16, \"hidden_act\": \"gelu\", \"bos_token_id\": 0, "
+     "\"eos_token_id\": 2}",
      "stabilityai/stable-diffusion-2-1, text_encoder/config.json"},
     {"vit-bigg",
      {NULL},
      NWI_WHEN("text_model.embeddings.token_embedding.weight[1]=1280"),
-     "{\"num_attention_heads\": 20, \"hidden_act\": \"gelu\", \"projection_dim\": "
+     "{\"num_attention_heads\": 20, \"hidden_act\": \"gelu\", \"bos_token_id\": 0, "
+     "\"eos_token_id\": 2, \"projection_dim\": "
      "1280}",
      "stabilityai/stable-diffusion-xl-base-1.0, text_encoder_2/config.json"},
     {0},
@@ -166,7 +173,8 @@ const struct nwi_family nwi_family_clip_projection = {
     .same_names = true,
     .diffusers = clip_projection_diffusers,
     .variants = clip_projection_variants,
-    .preset = "{\"num_attention_heads\": 20, \"hidden_act\": \"gelu\"}",
+    .preset = "{\"num_attention_heads\": 20, \"hidden_act\": \"gelu\", "
+              "\"bos_token_id\": 0, \"eos_token_id\": 2}",
     .prefix = "text_encoders.clip_g.transformer.",
 };
 
@@ -179,7 +187,8 @@ const struct nwi_family nwi_family_clip_sd3 = {
     .klass = "CLIPTextModelWithProjection",
     .kind = NWI_KIND_TEXT_ENCODER,
     .rules = &clip_eye_rules,
-    .preset = "{\"num_attention_heads\": 12, \"hidden_act\": \"quick_gelu\"}",
+    .preset = "{\"num_attention_heads\": 12, \"hidden_act\": \"quick_gelu\", "
+              "\"bos_token_id\": 0, \"eos_token_id\": 2}",
     .prefix = "text_encoders.clip_l.transformer.",
 };
 
@@ -200,7 +209,8 @@ const struct nwi_family nwi_family_openclip_h = {
     .kind = NWI_KIND_TEXT_ENCODER,
     .rules = &openclip_h_rules,
     .original = openclip_h_original,
-    .preset = "{\"num_attention_heads\": 16, \"hidden_act\": \"gelu\"}",
+    .preset = "{\"num_attention_heads\": 16, \"hidden_act\": \"gelu\", "
+              "\"bos_token_id\": 0, \"eos_token_id\": 2}",
     .prefix = "cond_stage_model.model.",
 };
 
@@ -221,7 +231,8 @@ const struct nwi_family nwi_family_openclip_g = {
     .kind = NWI_KIND_TEXT_ENCODER,
     .rules = &openclip_g_rules,
     .original = openclip_g_original,
-    .preset = "{\"num_attention_heads\": 20, \"hidden_act\": \"gelu\"}",
+    .preset = "{\"num_attention_heads\": 20, \"hidden_act\": \"gelu\", "
+              "\"bos_token_id\": 0, \"eos_token_id\": 2}",
     .prefix = "conditioner.embedders.1.model.",
 };
 
