@@ -25,7 +25,8 @@ static int64_t read_head_dim(struct nwi_config *c, const struct nwi_llm_class *k
 {
     if (klass->head_dim)
         return nwi_config_int(c, "head_dim", klass->head_dim);
-    int64_t n = nwi_config_int_or_null(c, "head_dim", NWI_NULL);
+    int64_t n =
+        klass->no_head_dim ? NWI_NULL : nwi_config_int_or_null(c, "head_dim", NWI_NULL);
     return n == NWI_NULL && heads > 0 ? dim / heads : n;
 }
 
@@ -285,7 +286,8 @@ static void derive_heads(struct nwi_config *c, const struct nwi_header *h,
         size = said_head_dim(c, q, kv);
     if (size <= 0)
         size = guess_head_dim(klass, dim, q, kv);
-    nwi_config_derive(c, "head_dim", size);
+    if (!klass->no_head_dim)
+        nwi_config_derive(c, "head_dim", size);
     nwi_config_derive(c, "num_attention_heads", q / size);
     nwi_config_derive(c, "num_key_value_heads", kv / size);
     if (klass->bias == NWI_LLM_ASKED_BIAS || klass->bias == NWI_LLM_ASKED_QKV_BIAS)

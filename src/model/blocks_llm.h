@@ -34,6 +34,7 @@ struct nwi_llm_class {
     int64_t pad;      /* default of "pad_token_id"; NWI_NULL: null */
     bool kv_null;     /* "num_key_value_heads" may be null: heads */
     bool divides;     /* heads have to divide the width */
+    bool no_head_dim; /* there is no "head_dim" */
     bool tied;        /* default of "tie_word_embeddings" */
     enum nwi_llm_bias bias;
     bool biased;     /* default of "attention_bias" */
