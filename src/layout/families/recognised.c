@@ -116,20 +116,6 @@ const struct nwi_family nwi_family_hunyuan_video_comfy = {
     .original = hunyuan_video_comfy_original,
 };
 
-static const struct nwi_signature umt5_wan_original[] = {
-    NWI_WHEN("token_embedding.weight", "blocks.0.attn.q.weight",
-             "blocks.0.ffn.gate.0.weight", "blocks.0.pos_embedding.embedding.weight"),
-    {NULL},
-};
-
-const struct nwi_family nwi_family_umt5_wan = {
-    .name = "umt5",
-    .title = "UMT5 encoder, names of Wan",
-    .component = "text_encoder",
-    .kind = NWI_KIND_TEXT_ENCODER,
-    .original = umt5_wan_original,
-};
-
 static const struct nwi_signature ltx2_vocoder_original[] = {
     NWI_WHEN("conv_pre.weight", "ups.0.weight", "resblocks.0.convs1.0.weight"),
     {NULL},

@@ -318,6 +318,44 @@ const struct nwi_family nwi_family_umt5 = {
     .diffusers = umt5_diffusers,
 };
 
+/* ---- UMT5 encoder in the names of Wan's repository (models_t5_umt5-xxl-enc) ---- */
+
+#define UMT5_BLOCK "encoder.block.{i}.layer."
+
+static const struct nwi_rule umt5_wan_rows[] = {
+    NWI_MAP("token_embedding.{p}", "shared.{p}"),
+    NWI_MAP("norm.{p}", "encoder.final_layer_norm.{p}"),
+    NWI_MAP("blocks.{i}.norm1.{p}", UMT5_BLOCK "0.layer_norm.{p}"),
+    NWI_MAP("blocks.{i}.attn.{a:q|k|v|o}.{p}",
+            UMT5_BLOCK "0.SelfAttention.{a:q|k|v|o}.{p}"),
+    NWI_MAP("blocks.{i}.pos_embedding.embedding.{p}",
+            UMT5_BLOCK "0.SelfAttention.relative_attention_bias.{p}"),
+    NWI_MAP("blocks.{i}.norm2.{p}", UMT5_BLOCK "1.layer_norm.{p}"),
+    NWI_MAP("blocks.{i}.ffn.{a:gate.0|fc1|fc2}.{p}",
+            UMT5_BLOCK "1.DenseReluDense.{a:wi_0|wi_1|wo}.{p}"),
+    {0},
+};
+
+static const struct nwi_rules umt5_wan_rules = {
+    .rules = umt5_wan_rows,
+};
+
+static const struct nwi_signature umt5_wan_original[] = {
+    NWI_WHEN("token_embedding.weight", "blocks.0.attn.q.weight",
+             "blocks.0.ffn.gate.0.weight", "blocks.0.pos_embedding.embedding.weight"),
+    {NULL},
+};
+
+const struct nwi_family nwi_family_umt5_wan = {
+    .name = "umt5",
+    .title = "UMT5 encoder, names of Wan",
+    .component = "text_encoder",
+    .klass = "UMT5EncoderModel",
+    .kind = NWI_KIND_TEXT_ENCODER,
+    .rules = &umt5_wan_rules,
+    .original = umt5_wan_original,
+};
+
 /* ---- Llama, Mistral or Qwen text encoder ---- */
 
 static const struct nwi_signature llama_diffusers[] = {
