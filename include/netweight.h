@@ -110,7 +110,7 @@ NW_API const char *nw_code_name(int code);
 /* "0.1.0". Static. */
 NW_API const char *nw_version(void);
 
-/* A feature of this build or machine: "io_uring", "sha256" ... and whether it is there. */
+/* A feature of this build or machine: "io_uring", "sha256", "yaml" ... and whether it is there. */
 struct nw_feature {
     const char *name;
     const char *value; /* "yes", "no", or a level such as "avx512" */

@@ -44,6 +44,7 @@ find_missing() {
     need pkg-config have pkg-config
     want liburing-dev header liburing.h
     want libssl-dev header openssl/evp.h
+    want libyaml-dev header yaml.h
     [ "$1" = build ] && return
     want scdoc have scdoc
     need python3 have python3

@@ -42,6 +42,11 @@ int nw_feature(size_t i, struct nw_feature *out)
 #else
         {"sha256", "no"},
 #endif
+#ifdef NWI_HAVE_YAML
+        {"yaml", "yes"},
+#else
+        {"yaml", "no"},
+#endif
     };
     if (i >= sizeof features / sizeof *features)
         return 0;

@@ -55,6 +55,19 @@ static int find_config(struct wanting *w)
     return NW_OK;
 }
 
+/* Of the caller's class, else of the one that was found. A document without values for it
+ * is none: the family's own count. */
+static int read_yaml(struct wanting *w, const char *text, size_t size)
+{
+    const char *klass = w->in->options->klass;
+    if (!klass)
+        klass = w->in->part->klass;
+    NWI_TRY(nwi_yaml_config(text, size, klass, &w->scratch, &w->given, w->err));
+    if (w->given->n_children == 0)
+        w->given = NULL;
+    return NW_OK;
+}
+
 static int read_config(struct wanting *w)
 {
     char *text = NULL;
@@ -64,12 +77,11 @@ static int read_config(struct wanting *w)
         return NW_OK;
     int code = nwi_file_slurp(w->path, CONFIG_MOST, &w->scratch, &text, &size, w->err);
     if (code == NW_OK && nwi_yaml_is_name(w->path))
-        code = nwi_yaml_config(text, size, w->in->part->klass, &w->scratch, &w->given,
-                               w->err);
+        code = read_yaml(w, text, size);
     else if (code == NW_OK)
         code = nwi_json_parse(text, size, 0, NW_E_BAD_CONFIG, &w->scratch, &w->given,
                               w->err);
-    if (code == NW_OK && w->given->kind != NWI_JSON_IS_OBJECT)
+    if (code == NW_OK && w->given && w->given->kind != NWI_JSON_IS_OBJECT)
         code = nwi_fail(w->err, NW_E_BAD_CONFIG, "the config is no JSON object");
     return nwi_error_in_file(w->err, code, w->path);
 }

@@ -51,7 +51,7 @@ by_pkg_config() { # shared|static
         libs=$(pkg-config --static --libs netweight | sed "s|-lnetweight|$libdir/libnetweight.a|")
     else
         libs=$(pkg-config --libs netweight)
-        [ -z "$(echo "$libs" | grep -E 'uring|crypto')" ] || return
+        [ -z "$(echo "$libs" | grep -E 'uring|crypto|yaml')" ] || return
     fi
     cc -std=gnu11 -Wall -Wextra -Werror examples/embed/main.c $(pkg-config --cflags netweight) \
         $libs -o "$work/embed-$1" && run "$work/embed-$1" "$libdir"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""corpus.py: writes tests/fuzz/corpus/{safetensors,index,rules} anew: small files by hand, one for
+"""corpus.py: writes tests/fuzz/corpus/{safetensors,index,rules,yaml} anew: small files by hand, one for
 each thing that is worth starting from."""
 import json
 import pathlib
@@ -163,14 +163,67 @@ RULES = {
 }
 
 
+LDM = b"""model:
+  params:
+    image_size: 64
+    scale_factor: 0.18215
+    unet_config:
+      params: {in_channels: 4, out_channels: 4, model_channels: 320, channel_mult: [1, 2, 4, 4],
+        attention_resolutions: [4, 2, 1], num_res_blocks: 2, num_heads: 8, transformer_depth: 1,
+        context_dim: 768}
+    control_stage_config: {params: {hint_channels: 3}}
+    first_stage_config:
+      params:
+        ddconfig: {ch: 128, ch_mult: [1, 2, 4, 4], in_channels: 3, out_ch: 3, z_channels: 4,
+          num_res_blocks: 2}
+    cond_stage_config: {target: ldm.modules.encoders.modules.FrozenCLIPEmbedder}
+"""
+XL = b"""model:
+  params:
+    scale_factor: 1.3025e-1
+    network_config:
+      params: {adm_in_channels: 2816, num_classes: sequential, in_channels: 4, out_channels: 4,
+        model_channels: 320, attention_resolutions: [4, 2], num_res_blocks: 2,
+        channel_mult: [1, 2, 4], num_head_channels: 64, use_linear_in_transformer: True,
+        disable_self_attentions: [True, False, no], transformer_depth: [1, 2, 10],
+        context_dim: [2048]}
+    conditioner_config:
+      params: {emb_models: [{target: sgm.x.FrozenOpenCLIPEmbedder2}, {target: null}]}
+"""
+
+YAML = {
+    "empty": b"",
+    "ldm": LDM,
+    "xl": XL,
+    "wrong-types": LDM.replace(b"320", b"[a]").replace(b"768", b"{}").replace(b"128", b"-1"),
+    "large": LDM.replace(b"320", b"1048577").replace(b"768", b"-99999999999999999999"),
+    "scalars": b"- [~, null, '', yes, NO, +1, -0.5, .5, 1., 1e-4, 010, 0x1f, 1_0, .inf, \"\\0\", |\n  x\n]",
+    "block": b"a: |\n  text\n  more\nb: >-\n  folded\n  text\nc:\n- 1\n-\n  - 2\n",
+    "laughs": b"a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n",
+    "alias": b"a: *b\n",
+    "tag": b"a: !!python/object:os.system {}\n",
+    "deep": b"[" * 70 + b"]" * 70,
+    "deep-block": b"- " * 70 + b"x",
+    "twice": b"a: 1\nb: 2\na: 3\n",
+    "key": b"? [a]\n: b\n",
+    "two": b"a: 1\n---\nb: 2\n",
+    "bom": b"\xef\xbb\xbfa: 1\n",
+    "utf16": "\ufeffa: 1\n".encode("utf-16-le"),
+    "tabs": b"a:\n\t- b\n",
+    "cut": LDM[:200],
+    "directive": b"%YAML 1.2\n%TAG ! tag:x,2000:\n---\na: !b c\n",
+}
+
+
 def main():
     total = 0
-    for folder, inputs in (("safetensors", SAFETENSORS), ("index", INDEX), ("rules", RULES)):
+    families = (("safetensors", SAFETENSORS), ("index", INDEX), ("rules", RULES), ("yaml", YAML))
+    for folder, inputs in families:
         (ROOT / folder).mkdir(parents=True, exist_ok=True)
         for name, data in inputs.items():
             (ROOT / folder / name).write_bytes(data)
             total += len(data)
-    print(f"{len(SAFETENSORS) + len(INDEX) + len(RULES)} inputs, {total} bytes")
+    print(f"{sum(len(inputs) for _, inputs in families)} inputs, {total} bytes")
 
 
 if __name__ == "__main__":
