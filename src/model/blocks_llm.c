@@ -92,6 +92,7 @@ void nwi_llm_read(struct nwi_config *c, const struct nwi_llm_class *klass,
     out->kv_heads = read_kv_heads(c, klass, out->heads);
     out->head_dim = read_head_dim(c, klass, out->dim, out->heads);
     out->turned = (int64_t)(rotary * (double)out->head_dim);
+    out->full_turned = out->turned;
     if (klass->two_ropes)
         read_ropes(c, out);
     check_heads(c, out);
@@ -172,7 +173,7 @@ void nwi_llm_rotary(struct nwi_module *m, const struct nwi_llm *llm)
     {
         if (llm->full)
             frequencies(m, "full_attention_inv_freq",
-                        "full_attention_original_inv_freq", llm->turned);
+                        "full_attention_original_inv_freq", llm->full_turned);
         if (llm->slides)
             frequencies(m, "sliding_attention_inv_freq",
                         "sliding_attention_original_inv_freq", llm->turned);

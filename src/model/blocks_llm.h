@@ -61,8 +61,9 @@ struct nwi_llm {
     bool qkv_bias;
     bool o_bias;
     bool mlp_bias;
-    int64_t turned; /* of head_dim */
-    bool slides;    /* two_ropes: which of them */
+    int64_t turned;      /* of head_dim */
+    int64_t full_turned; /* the same of full attention, where there are two_ropes */
+    bool slides;         /* two_ropes: which of them */
     bool full;
 };
 

@@ -123,7 +123,6 @@ const char *const nwi_transformers_keys[] = {
     "projector_hidden_act",
     "num_attention_heads",
     "num_key_value_heads",
-    "layerscale_value",
     "drop_path_rate",
     "apply_layernorm",
     "reshape_hidden_states",

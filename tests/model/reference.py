@@ -9,6 +9,7 @@ ELSEWHERE = {
     "LTX2LatentUpsamplerModel": ("diffusers", "diffusers.pipelines.ltx2.latent_upsampler"),
     "LTX2TextConnectors": ("diffusers", "diffusers.pipelines.ltx2.connectors"),
     "LTXLatentUpsamplerModel": ("diffusers", "diffusers.pipelines.ltx.modeling_latent_upsampler"),
+    "T5GemmaEncoder": ("transformers", "transformers.models.t5gemma.modeling_t5gemma"),
     "PaellaVQModel": ("diffusers", "diffusers.pipelines.deprecated.wuerstchen"),
 }
 
