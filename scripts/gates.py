@@ -222,6 +222,17 @@ def valgrind(ctx):
     ctx.suite("tests/build/valgrind.sh", "build/dev")
 
 
+@gate(after=("release",))
+def models(ctx):
+    """Skeletons as the real classes have them (without the packages: as recorded), real headers
+    recognised, values through every layout and back."""
+    python = ".venv/bin/python" if dependencies_met() else "python3"
+    skeleton, netweight = "build/release/tests/skeleton", "build/release/netweight"
+    ctx.suite(python, "tests/model/compare.py", skeleton)
+    ctx.suite("python3", "tests/model/recognise.py", netweight)
+    ctx.suite("python3", "tests/model/convert.py", netweight, skeleton)
+
+
 @gate()
 def qemu(ctx):
     """Kernels on old x86-64 CPUs and on aarch64, emulated."""

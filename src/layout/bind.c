@@ -267,6 +267,11 @@ static const struct nwi_rules *rules_of(const struct binder *b)
 static int to_class_names(struct binder *b, struct nwi_mapping_of *mapping)
 {
     const struct nwi_rules *rules = rules_of(b);
+    if (is_original(b) && !rules && !b->part->family->same_names)
+        return nwi_fail(b->err, NW_E_UNSUPPORTED,
+                        "%s is recognised, but no rules convert its names: load it in "
+                        "layout stored",
+                        b->part->family->title);
     if (!b->options->rules && !is_original(b))
         rules = b->part->family ? b->part->family->deprecated : NULL;
     return nwi_rules_apply(rules, NWI_TO_DIFFUSERS, &b->given, b->ckpt, &b->hints,
@@ -337,8 +342,7 @@ static int find_original_rules(struct binder *b, const struct nwi_rules **rules)
         return NW_OK;
     b->out->file_prefix =
         nwi_arena_copy(b->arena, company.prefix, strlen(company.prefix));
-    return b->out->file_prefix ? NW_OK
-                               : nwi_fail_nomem(b->err, strlen(company.prefix));
+    return b->out->file_prefix ? NW_OK : nwi_fail_nomem(b->err, strlen(company.prefix));
 }
 
 static int to_original_names(struct binder *b, const bool *used,

@@ -58,7 +58,8 @@ struct nwi_bindings {
     const char
         *layout; /* of the names on the way out: "stored", "diffusers", "original" */
     const char *prefix; /* that the names had in the file */
-    const char *file_prefix; /* that original names have where several components share a
+    const char
+        *file_prefix; /* that original names have where several components share a
                                 file; NULL: none, or the caller's own is there */
     const char
         *config_text; /* a config.json for it, where the family's own was taken */

@@ -34,8 +34,8 @@ static bool is_of(const struct nwi_original_part *row, const struct nwi_found *p
 {
     if (strcmp(row->component, part->name) != 0)
         return false;
-    return !row->variant || (denoiser->variant &&
-                             strcmp(row->variant, denoiser->variant->name) == 0);
+    return !row->variant ||
+           (denoiser->variant && strcmp(row->variant, denoiser->variant->name) == 0);
 }
 
 static const struct nwi_original_part *find_row(const struct nwi_found *part,

@@ -40,7 +40,7 @@ enum nwi_rule_op {
 /* What the way back does with a tensor that the way there dropped. */
 enum nwi_drop_back {
     NWI_DROP_UNUSED, /* the original loader does without it: left out */
-    NWI_DROP_NEEDED /* it needs it: to original is refused, naming it */
+    NWI_DROP_NEEDED  /* it needs it: to original is refused, naming it */
 };
 
 struct nwi_rule {

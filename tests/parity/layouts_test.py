@@ -19,7 +19,7 @@ if importlib.util.find_spec("diffusers") is None or importlib.util.find_spec("tr
 import torch
 from safetensors.torch import load_file, save_file
 
-import layouts_small
+import small
 
 NETWEIGHT = os.environ["NETWEIGHT"]
 
@@ -75,11 +75,11 @@ def reference(name, checkpoint, config):
     return convert(**arguments)
 
 
-@pytest.mark.parametrize("name,number", [(n, i) for n, cs in layouts_small.CONFIGS.items() for i in range(len(cs))])
+@pytest.mark.parametrize("name,number", [(n, i) for n, cs in small.CONFIGS.items() for i in range(len(cs))])
 @pytest.mark.parametrize("bare", [True, False])
 def test_there_and_back(tmp_path, name, number, bare):
-    config = dict(layouts_small.CONFIGS[name][number])
-    prefix = "" if bare else layouts_small.PREFIXES.get(name, "model.diffusion_model.")
+    config = dict(small.CONFIGS[name][number])
+    prefix = "" if bare else small.PREFIXES.get(name, "model.diffusion_model.")
     state, full = random_state(name, config)
     folder, original, back = tmp_path / "model", tmp_path / "original.safetensors", tmp_path / "back.safetensors"
     folder.mkdir()
@@ -90,13 +90,13 @@ def test_there_and_back(tmp_path, name, number, bare):
 
     netweight("convert", str(folder), str(original), "--layout", "original", "--prefix", prefix)
     named = load_file(str(original))
-    assert set(named) != set(state) or name in layouts_small.SAME_NAMES
+    assert set(named) != set(state) or name in small.SAME_NAMES
 
     netweight("convert", str(original), str(back), "--layout", "diffusers", "--config", str(folder / "config.json"))
     assert_same(load_file(str(back)), state, "back")
 
-    skip = layouts_small.SKIP_BARE if bare else layouts_small.SKIP_PREFIX
-    if {name, (name, number)} & set(layouts_small.SKIP_REFERENCE) or name in skip:
+    skip = small.SKIP_BARE if bare else small.SKIP_PREFIX
+    if {name, (name, number)} & set(small.SKIP_REFERENCE) or name in skip:
         return
     theirs = reference(name, named, full)
     assert_same({k: v for k, v in theirs.items() if v is not None}, state, "the reference")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small configs of every class that diffusers converts from single files, for layouts_test.py."""
+"""Small configs of every class that diffusers converts from single files, and of whole pipelines."""
 
 WAN = {"num_layers": 2, "num_attention_heads": 2, "attention_head_dim": 128, "ffn_dim": 64, "text_dim": 16,
        "freq_dim": 16}
@@ -195,3 +195,44 @@ SKIP_BARE = {"UNet2DConditionModel", "AutoencoderKLLTXVideo", "AutoencoderKLLTX2
 SKIP_PREFIX = {"Flux2Transformer2DModel", "Flux3Transformer2DModel", "AuraFlowTransformer2DModel",
                "HunyuanVideoTransformer3DModel", "Lumina2Transformer2DModel", "QwenImageTransformer2DModel",
                "MotifVideoTransformer3DModel", "AutoencoderKLWan", "AutoencoderDC", "MotionAdapter", "StableCascadeUNet"}
+
+CLIP = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 2, "num_hidden_layers": 2,
+        "vocab_size": 50, "max_position_embeddings": 16}
+T5 = {"d_model": 16, "d_ff": 32, "d_kv": 8, "num_heads": 2, "num_layers": 2, "vocab_size": 50}
+
+# {family: {component: (class, config, prefix in one original file)}}
+PIPELINES = {
+    "sd1": {
+        "unet": ("UNet2DConditionModel", CONFIGS["UNet2DConditionModel"][0], "model.diffusion_model."),
+        "vae": ("AutoencoderKL", CONFIGS["AutoencoderKL"][0], "first_stage_model."),
+        "text_encoder": ("CLIPTextModel", CLIP, "cond_stage_model.transformer.text_model."),
+    },
+    "sd2": {
+        "unet": ("UNet2DConditionModel", CONFIGS["UNet2DConditionModel"][2], "model.diffusion_model."),
+        "vae": ("AutoencoderKL", CONFIGS["AutoencoderKL"][0], "first_stage_model."),
+        "text_encoder": ("CLIPTextModel", {**CLIP, "hidden_size": 1024, "num_hidden_layers": 1},
+                         "cond_stage_model.model."),
+    },
+    "sdxl": {
+        "unet": ("UNet2DConditionModel", CONFIGS["UNet2DConditionModel"][3], "model.diffusion_model."),
+        "vae": ("AutoencoderKL", CONFIGS["AutoencoderKL"][0], "first_stage_model."),
+        "text_encoder": ("CLIPTextModel", CLIP, "conditioner.embedders.0.transformer.text_model."),
+        "text_encoder_2": ("CLIPTextModelWithProjection", {**CLIP, "projection_dim": 32},
+                           "conditioner.embedders.1.model."),
+    },
+    "sd3": {
+        "transformer": ("SD3Transformer2DModel", CONFIGS["SD3Transformer2DModel"][1], "model.diffusion_model."),
+        "vae": ("AutoencoderKL", CONFIGS["AutoencoderKL"][1], "first_stage_model."),
+        "text_encoder": ("CLIPTextModelWithProjection", {**CLIP, "hidden_size": 768, "projection_dim": 768},
+                         "text_encoders.clip_l.transformer."),
+        "text_encoder_2": ("CLIPTextModelWithProjection", {**CLIP, "projection_dim": 32},
+                           "text_encoders.clip_g.transformer."),
+        "text_encoder_3": ("T5EncoderModel", T5, "text_encoders.t5xxl.transformer."),
+    },
+    "flux": {
+        "transformer": ("FluxTransformer2DModel", CONFIGS["FluxTransformer2DModel"][0], "model.diffusion_model."),
+        "vae": ("AutoencoderKL", CONFIGS["AutoencoderKL"][1], "vae."),
+        "text_encoder": ("CLIPTextModel", CLIP, "text_encoders.clip_l.transformer.text_model."),
+        "text_encoder_2": ("T5EncoderModel", T5, "text_encoders.t5xxl.transformer."),
+    },
+}

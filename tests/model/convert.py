@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Conversions between layouts from outside, with nothing but the standard library.
+
+    convert.py NETWEIGHT SKELETON [NAME]...
+
+SKELETON is the program of the build that lists a class's tensors. Every byte of a small model
+that is named as its publisher would, and back, is what it was; so are the parts of a pipeline
+that go through one file. NAME picks checks by a part of their names.
+"""
+import hashlib
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import small  # noqa: E402
+from compare import Tool  # noqa: E402
+
+NETWEIGHT, SKELETON = sys.argv[1], sys.argv[2]
+TOOL = Tool(SKELETON)
+TRANSFORMERS = ("CLIP", "T5")
+
+
+# ---- models and files ----
+
+def listing(name, config):
+    """[(name, shape)] of the tensors that a class saves: tied ones once, under the name they are tied to."""
+    rows = []
+    for line in TOOL.ask(name, config):
+        assert not line.startswith("!"), f"{name}: {line}"
+        words = line.split(" ")
+        if line[0] != "@" and words[1] in ("parameter", "buffer") and len(words) == 4:
+            rows.append((words[0], json.loads(words[3])))
+    return rows
+
+
+def values(name, shape, salt=""):
+    """Two bytes an element, told by the tensor's name."""
+    n = 2
+    for extent in shape:
+        n *= extent
+    return hashlib.shake_128((salt + name).encode()).digest(n)
+
+
+def write(path, tensors, metadata=None):
+    """tensors: {name: (shape, bytes)}, all F16."""
+    header, at = ({"__metadata__": metadata} if metadata else {}), 0
+    for name, (shape, data) in tensors.items():
+        header[name] = {"dtype": "F16", "shape": shape, "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        file.writelines(data for _, data in tensors.values())
+
+
+def read(path):
+    blob = path.read_bytes()
+    size, = struct.unpack_from("<Q", blob)
+    header = json.loads(blob[8:8 + size])
+    header.pop("__metadata__", None)
+    at = 8 + size
+    return {name: (row["shape"], blob[at + row["data_offsets"][0]:at + row["data_offsets"][1]])
+            for name, row in header.items()}
+
+
+def model(folder, name, config, salt=""):
+    """Writes a component as its class saves it; what its weights file holds."""
+    transformers = name.startswith(TRANSFORMERS)
+    said = {"architectures": [name]} if transformers else {"_class_name": name}
+    state = {k: (s, values(k, s, salt)) for k, s in listing(name, config)}
+    write(folder / ("model.safetensors" if transformers else "diffusion_pytorch_model.safetensors"), state)
+    (folder / "config.json").write_text(json.dumps({**config, **said}))
+    return state
+
+
+def netweight(*args, status=0):
+    done = subprocess.run([NETWEIGHT, *map(str, args), "--json"], capture_output=True, text=True)
+    assert done.returncode == status, f"{args[1:]}: {done.returncode} {done.stderr[:300]}{done.stdout[:900]}"
+    return json.loads(done.stdout) if done.stdout else {}
+
+
+def same(ours, wanted, what):
+    assert set(ours) == set(wanted), f"{what}: names differ: {sorted(set(ours) ^ set(wanted))[:6]}"
+    for name, (shape, data) in wanted.items():
+        assert ours[name][0] == shape, f"{what}: {name} has {ours[name][0]}, not {shape}"
+        assert ours[name][1] == data, f"{what}: values of {name}"
+
+
+# ---- checks ----
+
+def there_and_back(folder, name, number, prefix):
+    config = small.CONFIGS[name][number]
+    state = model(folder / "model", name, config)
+    original, back = folder / "original.safetensors", folder / "back.safetensors"
+    netweight("convert", folder / "model", original, "--layout", "original", "--prefix", prefix)
+    named = read(original)
+    assert set(named) != set(state) or name in small.SAME_NAMES
+    assert all(n.startswith(prefix) for n in named)
+    netweight("convert", original, back, "--layout", "diffusers", "--config", folder / "model/config.json")
+    same(read(back), state, "back")
+    netweight("convert", back, folder / "again.safetensors", "--layout", "original", "--prefix", prefix,
+              "--config", folder / "model/config.json")
+    same(read(folder / "again.safetensors"), named, "original again")
+
+
+def pipeline(folder, family):
+    """Writes a folder of all parts; {component: its state}."""
+    parts, states, index = small.PIPELINES[family], {}, {"_class_name": "DiffusionPipeline"}
+    for component, (klass, config, _) in parts.items():
+        states[component] = model(folder / component, klass, config, component)
+        index[component] = ["transformers" if klass.startswith(TRANSFORMERS) else "diffusers", klass]
+    (folder / "model_index.json").write_text(json.dumps(index))
+    return states
+
+
+def weights(folder, component):
+    return read(next((folder / component).glob("*.safetensors")))
+
+
+def one_file_and_back(folder, family):
+    states = pipeline(folder / "model", family)
+    one, back = folder / "one.safetensors", folder / "back"
+    netweight("convert", folder / "model", one, "--layout", "original")
+    names = read(one)
+    for component, (_, _, prefix) in small.PIPELINES[family].items():
+        assert any(n.startswith(prefix) for n in names), f"nothing of {component} begins with {prefix}"
+    table = {c["name"]: c for c in netweight("inspect", one)["components"]}
+    for component, (klass, _, _) in small.PIPELINES[family].items():
+        assert table[component]["class"] == klass, (component, table[component])
+        assert table[component]["family"] == family, (component, table[component])
+    netweight("convert", one, back, "--layout", "diffusers", "--config", folder / "model")
+    for component in states:
+        same(weights(back, component), states[component], component)
+        given = json.loads((folder / "model" / component / "config.json").read_text())
+        made = json.loads((back / component / "config.json").read_text())
+        assert given.items() <= made.items(), f"config of {component}: {made}"
+
+
+def original_sd1(folder):
+    pipeline(folder / "model", "sd1")
+    one = folder / "one.safetensors"
+    netweight("convert", folder / "model", one, "--layout", "original")
+    return one, read(one)
+
+
+def averaged(folder):
+    """LitEma's names have no dots and no first segment."""
+    one, tensors = original_sd1(folder)
+    unet = {n: t for n, t in tensors.items() if n.startswith("model.diffusion_model.")}
+    for name, (shape, data) in unet.items():
+        tensors["model_ema." + name.removeprefix("model.").replace(".", "")] = (shape, data[::-1])
+    write(folder / "ema.safetensors", tensors)
+    common = ("--component", "unet", "--config", folder / "model/unet")
+    netweight("convert", one, folder / "plain.safetensors", *common)
+    netweight("convert", folder / "ema.safetensors", folder / "own.safetensors", *common)
+    netweight("convert", folder / "ema.safetensors", folder / "averaged.safetensors", *common, "--ema")
+    plain = read(folder / "plain.safetensors")
+    same(read(folder / "own.safetensors"), plain, "without --ema")
+    found = read(folder / "averaged.safetensors")
+    for name in ("conv_in.weight", "down_blocks.0.attentions.0.transformer_blocks.0.attn1.to_q.weight"):
+        assert found[name][1] == plain[name][1][::-1], name
+    document = netweight("plan", one, *common, "--ema", status=1)
+    assert document["error"]["code"] == "NOT_FOUND" and "averaged" in document["error"]["message"], document
+
+
+def partial(folder):
+    """A table of what is there, partly there, and absent; what is absent is refused in those words."""
+    _, tensors = original_sd1(folder)
+    path = folder / "partial.safetensors"
+    write(path, {n: t for n, t in tensors.items()
+                 if n.startswith(("model.diffusion_model.", "first_stage_model.decoder", "first_stage_model.post"))})
+    table = {c["name"]: c for c in netweight("inspect", path)["components"]}
+    assert table["unet"]["state"] == "present"
+    assert table["vae"]["state"] == "partial" and table["vae"]["absent"] == ["encoder"], table["vae"]
+    assert table["text_encoder"]["state"] == "absent"
+    document = netweight("plan", path, "--component", "text_encoder", status=1)
+    assert document["error"]["code"] == "NOT_FOUND" and "absent" in document["error"]["message"], document
+
+
+def replaced(folder):
+    """--with takes one part from another file; the others stay."""
+    one, tensors = original_sd1(folder)
+    other = {n.removeprefix("first_stage_model."): (s, d[::-1]) for n, (s, d) in tensors.items()
+             if n.startswith("first_stage_model.")}
+    write(folder / "vae.safetensors", other)
+    for out in ("mixed", "mixed.safetensors"):
+        layout = "diffusers" if out == "mixed" else "original"
+        netweight("convert", one, folder / out, "--layout", layout, "--with", f"vae={folder / 'vae.safetensors'}",
+                  "--config", folder / "model")
+    own = weights(folder / "model", "vae")
+    mixed = weights(folder / "mixed", "vae")
+    assert mixed["decoder.conv_in.weight"][1] == own["decoder.conv_in.weight"][1][::-1]
+    same(weights(folder / "mixed", "unet"), weights(folder / "model", "unet"), "unet")
+    wanted = {n: other.get(n.removeprefix("first_stage_model."), t) if n.startswith("first_stage_model.") else t
+              for n, t in tensors.items()}
+    same(read(folder / "mixed.safetensors"), wanted, "one file")
+
+
+def checks():
+    for name, configs in small.CONFIGS.items():
+        for number in range(len(configs)):
+            for prefix in ("", small.PREFIXES.get(name, "model.diffusion_model.")):
+                yield f"{name} {number} '{prefix}'", there_and_back, (name, number, prefix)
+    for family in small.PIPELINES:
+        yield f"pipeline {family}", one_file_and_back, (family,)
+    for check in (averaged, partial, replaced):
+        yield check.__name__, check, ()
+
+
+def main():
+    wanted, passed, failed = sys.argv[3:], 0, 0
+    for name, check, args in checks():
+        if wanted and not any(w in name for w in wanted):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                check(pathlib.Path(folder), *args)
+                passed += 1
+            except Exception as problem:
+                failed += 1
+                where = traceback.extract_tb(problem.__traceback__)[-1].lineno
+                print(f"FAILED {name} (line {where}): {problem}"[:600])
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
