@@ -27,7 +27,9 @@ static int64_t read_head_dim(struct nwi_config *c, const struct nwi_llm_class *k
         return nwi_config_int(c, "head_dim", klass->head_dim);
     int64_t n =
         klass->no_head_dim ? NWI_NULL : nwi_config_int_or_null(c, "head_dim", NWI_NULL);
-    return n == NWI_NULL && heads > 0 ? dim / heads : n;
+    if (n != NWI_NULL)
+        return n;
+    return heads > 0 ? dim / heads : 0;
 }
 
 /* The row of the table that stands for nothing. */
