@@ -45,6 +45,11 @@ readme_commands() {
     cp "$work/run/model.safetensors" "$work/run/model/"
     cp "$work/run/model.safetensors" "$work/run/a.safetensors"
     cp "$work/run/model.safetensors" "$work/run/b.safetensors"
+    small="python3 tests/model/convert.py $command $build/tests/skeleton --make"
+    $small sdxl "$work/run/sd_xl_base_1.0.safetensors" || return
+    $small flux "$work/run/flux" || return
+    cp "$work/run/flux/vae/diffusion_pytorch_model.safetensors" \
+        "$work/run/other_vae.safetensors"
     block sh | grep '^netweight ' > "$work/commands"
     [ "$(wc -l < "$work/commands")" -ge 5 ] || return
     while read -r line; do

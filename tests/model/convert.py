@@ -3,10 +3,12 @@
 """Conversions between layouts from outside, with nothing but the standard library.
 
     convert.py NETWEIGHT SKELETON [NAME]...
+    convert.py NETWEIGHT SKELETON --make FAMILY PATH
 
 SKELETON is the program of the build that lists a class's tensors. Every byte of a small model
 that is named as its publisher would, and back, is what it was; so are the parts of a pipeline
-that go through one file. NAME picks checks by a part of their names.
+that go through one file. NAME picks checks by a part of their names. --make writes a small
+all-in-one file of a family (of small.PIPELINES), or its folder if PATH ends in no .safetensors.
 """
 import hashlib
 import json
@@ -217,7 +219,17 @@ def checks():
         yield check.__name__, check, ()
 
 
+def make(family, path):
+    if not path.endswith(".safetensors"):
+        return pipeline(pathlib.Path(path), family) and None
+    with tempfile.TemporaryDirectory() as folder:
+        pipeline(pathlib.Path(folder), family)
+        netweight("convert", folder, path, "--layout", "original")
+
+
 def main():
+    if sys.argv[3:4] == ["--make"]:
+        return make(*sys.argv[4:])
     wanted, passed, failed = sys.argv[3:], 0, 0
     for name, check, args in checks():
         if wanted and not any(w in name for w in wanted):

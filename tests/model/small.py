@@ -213,8 +213,9 @@ PIPELINES = {
         "text_encoder": ("CLIPTextModel", {**CLIP, "hidden_size": 1024, "num_hidden_layers": 1},
                          "cond_stage_model.model."),
     },
-    "sdxl": {
-        "unet": ("UNet2DConditionModel", CONFIGS["UNet2DConditionModel"][3], "model.diffusion_model."),
+    "sdxl": {  # with the heads that the family has, so that the file alone is enough
+        "unet": ("UNet2DConditionModel", {**CONFIGS["UNet2DConditionModel"][3], "block_out_channels": [160] * 3,
+                                          "attention_head_dim": [5, 10, 20]}, "model.diffusion_model."),
         "vae": ("AutoencoderKL", CONFIGS["AutoencoderKL"][0], "first_stage_model."),
         "text_encoder": ("CLIPTextModel", CLIP, "conditioner.embedders.0.transformer.text_model."),
         "text_encoder_2": ("CLIPTextModelWithProjection", {**CLIP, "projection_dim": 32},
