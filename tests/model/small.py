@@ -3,6 +3,19 @@
 
 WAN = {"num_layers": 2, "num_attention_heads": 2, "attention_head_dim": 128, "ffn_dim": 64, "text_dim": 16,
        "freq_dim": 16}
+LTX2 = {"num_attention_heads": 2, "attention_head_dim": 6, "num_layers": 2, "cross_attention_dim": 12,
+        "caption_channels": 7, "in_channels": 5, "out_channels": 5, "audio_num_attention_heads": 2,
+        "audio_attention_head_dim": 4, "audio_cross_attention_dim": 8, "audio_in_channels": 3, "audio_out_channels": 3}
+LTX23 = {**LTX2, "gated_attn": True, "audio_gated_attn": True, "cross_attn_mod": True, "audio_cross_attn_mod": True,
+         "use_prompt_embeddings": False, "perturbed_attn": True}
+COSMOS2 = {"num_attention_heads": 2, "attention_head_dim": 12, "num_layers": 2, "text_embed_dim": 16,
+           "adaln_lora_dim": 8, "extra_pos_embed_type": None}
+COSMOS25 = {**COSMOS2, "in_channels": 17, "use_crossattn_projection": True, "crossattn_proj_in_channels": 24,
+            "encoder_hidden_states_channels": 16}
+ANIMATE = {"num_layers": 2, "num_attention_heads": 2, "attention_head_dim": 128, "ffn_dim": 64, "text_dim": 16,
+           "freq_dim": 16, "image_dim": 16, "added_kv_proj_dim": 256, "motion_encoder_size": 16,
+           "motion_style_dim": 16, "motion_dim": 4, "motion_encoder_dim": 16, "face_encoder_hidden_dim": 16,
+           "inject_face_latents_blocks": 1}
 SMALL_UNET = {"block_out_channels": [32, 64], "down_block_types": ["CrossAttnDownBlock2D", "DownBlock2D"],
               "up_block_types": ["UpBlock2D", "CrossAttnUpBlock2D"], "cross_attention_dim": 16,
               "attention_head_dim": 8, "norm_num_groups": 32}
@@ -105,6 +118,7 @@ CONFIGS = {
     ],
     "SkyReelsV2Transformer3DModel": [
         {**WAN, "inject_sample_info": False},
+        {**WAN, "inject_sample_info": True},
     ],
     "ChronoEditTransformer3DModel": [
         {**WAN, "in_channels": 36, "image_dim": 16, "added_kv_proj_dim": 256},
@@ -128,10 +142,35 @@ CONFIGS = {
          "decoder_qkv_multiscales": [[], [], []], "attention_head_dim": 8, "latent_channels": 8,
          "decoder_norm_types": ["batch_norm", "batch_norm", "rms_norm"]},
     ],
-    "CosmosTransformer3DModel": [],
-    "Krea2Transformer2DModel": [],
-    "MiniMaxH3Transformer3DModel": [],
-    "LTX2VideoTransformer3DModel": [],
+    "CosmosTransformer3DModel": [
+        COSMOS2,
+        COSMOS25,
+        {**COSMOS25, "img_context_dim_in": 8, "img_context_dim_out": 24, "controlnet_block_every_n": 1},
+        {**COSMOS2, "extra_pos_embed_type": "learnable", "max_size": [2, 8, 8]},
+    ],
+    "Krea2Transformer2DModel": [
+        {"in_channels": 8, "num_layers": 2, "attention_head_dim": 16, "num_attention_heads": 4,
+         "num_key_value_heads": 2, "intermediate_size": 48, "timestep_embed_dim": 32, "text_hidden_dim": 40,
+         "num_text_layers": 3, "text_num_attention_heads": 5, "text_num_key_value_heads": 5,
+         "text_intermediate_size": 56, "num_layerwise_text_blocks": 1, "num_refiner_text_blocks": 1,
+         "axes_dims_rope": [4, 6, 6]},
+    ],
+    "MiniMaxH3Transformer3DModel": [
+        {"num_attention_heads": 2, "attention_head_dim": 6, "hidden_size": 10, "num_layers": 2,
+         "num_refiner_layers": 1, "ffn_dim": 14, "in_channels": 3, "audio_in_channels": 5, "text_dim": 7,
+         "freq_dim": 8, "time_embed_hidden_dim": 9, "time_embed_dim": 11, "rope_freq_dim": 2},
+    ],
+    "LTX2VideoTransformer3DModel": [
+        LTX2,
+        LTX23,
+        {**LTX23, "ff_bias": False, "use_keyframes_abs_pos_embedding": True},
+    ],
+    "WanAnimateTransformer3DModel": [
+        ANIMATE,
+    ],
+    "WanAnimate2Transformer3DModel": [
+        {"dim": 64, "ffn_dim": 48, "freq_dim": 16, "text_dim": 16, "num_heads": 2, "num_layers": 2},
+    ],
     "AutoencoderKLLTXVideo": [
         {"block_out_channels": [8, 16, 32, 32], "decoder_block_out_channels": [8, 16, 32, 32], "latent_channels": 8},
         {"block_out_channels": [8, 16, 32, 32], "latent_channels": 8, "upsample_residual": [True] * 3,
@@ -179,6 +218,10 @@ SKIP_REFERENCE = {
     ("AutoencoderKLWan", 1): "folds the nested levels of Wan 2.2 into one; each has a name of its own",
     ("AutoencoderKLLTXVideo", 2): "tells 0.9.5 by a width of 2048",
     "MotionAdapter": "drops the positions, which its class has; they are kept",
+    ("CosmosTransformer3DModel", 3): "it takes the names of 2.0 for all: what 1.0 names otherwise stays",
+    ("LTX2VideoTransformer3DModel", 1): "it leaves prompt_adaln_single under its original name",
+    ("LTX2VideoTransformer3DModel", 2): "the same",
+    ("SkyReelsV2Transformer3DModel", 1): "it leaves fps_projection under its original name",
 }
 
 # Prefixes in all-in-one files, where they are not the denoiser's.
@@ -194,7 +237,8 @@ SKIP_BARE = {"UNet2DConditionModel", "AutoencoderKLLTXVideo", "AutoencoderKLLTX2
 # Its converter is wrong with the prefix only: it strips none.
 SKIP_PREFIX = {"Flux2Transformer2DModel", "Flux3Transformer2DModel", "AuraFlowTransformer2DModel",
                "HunyuanVideoTransformer3DModel", "Lumina2Transformer2DModel", "QwenImageTransformer2DModel",
-               "MotifVideoTransformer3DModel", "AutoencoderKLWan", "AutoencoderDC", "MotionAdapter", "StableCascadeUNet"}
+               "MotifVideoTransformer3DModel", "MiniMaxH3Transformer3DModel", "AutoencoderKLWan", "AutoencoderDC",
+               "MotionAdapter", "StableCascadeUNet"}
 
 CLIP = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 2, "num_hidden_layers": 2,
         "vocab_size": 50, "max_position_embeddings": 16}
