@@ -344,11 +344,14 @@ static void derive_kinds(struct nwi_config *c, const struct nwi_header *h,
 
 void nwi_unet_look(const struct nwi_header *h, struct nwi_unet_told *told)
 {
-    told->n = nwi_vae_levels(h, "down_blocks.");
+    size_t n = nwi_vae_levels(h, "down_blocks.");
     told->dual = look_middle(h).shape == DUAL;
-    for (size_t i = 0; i < told->n; i++) {
+    /* A last level without layers leaves nothing on the way down. */
+    told->n = told->up && nwi_vae_levels(h, "up_blocks.") != n ? 0 : n;
+    for (size_t i = 0; i < n; i++) {
         struct level level = look_down(h, i);
-        told->dual = told->dual || level.shape == DUAL;
+        told->dual = told->dual || level.shape == DUAL ||
+                     (told->up && look_at(h, "up_blocks", i).shape == DUAL);
         if (level.out <= 0 || level.out > CHANNELS_MOST || level.layers <= 0)
             told->n = 0;
     }
@@ -550,14 +553,16 @@ static int64_t derive_list(struct nwi_config *c, const struct nwi_header *h,
     int64_t own = own_last(c, s.key);
     if (own_all(c, h, told, depths) && (!open || own == follows))
         return own < 0 || (item && item->kind == NWI_JSON_IS_ARRAY) ? 1 : own;
-    if (!flat_depths(h, told, depths->list, s.at)) {
+    bool flat = flat_depths(h, told, depths->list, s.at);
+    int64_t *end = &s.at[told->n - 1];
+    if (!flat || (open && *end >= 0 && *end != follows)) {
         derive_nested(c, h, told, depths, follows);
         return 1;
     }
     if (open)
-        s.at[told->n - 1] = follows;
+        *end = follows;
     derive_flat(c, depths, &s);
-    return s.at[told->n - 1] < 0 ? 1 : s.at[told->n - 1];
+    return *end < 0 ? 1 : *end;
 }
 
 void nwi_unet_derive_depths(struct nwi_config *c, const struct nwi_header *h,

@@ -6,6 +6,7 @@
 
 #include "model/architecture.h"
 #include "model/blocks_attention.h"
+#include "model/blocks_dit.h"
 #include "model/blocks_vae.h"
 
 static const char *const usual_conditions[] = {"sca", "crp"};
@@ -55,16 +56,9 @@ static void time_block(struct nwi_module *m, const struct cascade *net, int64_t 
 static void attention_block(struct nwi_module *m, const struct cascade *net,
                             int64_t dim, int64_t heads)
 {
-    if (heads <= 0) {
-        nwi_config_fail(m->config, NW_E_BAD_CONFIG,
-                        "\"num_attention_heads\" of the config is %lld",
-                        (long long)heads);
-        return;
-    }
-    nwi_attention(
-        m, "attention",
-        (struct nwi_attention){
-            .dim = dim, .heads = heads, .head_dim = dim / heads, .bias = true});
+    struct nwi_attention shape = {.dim = dim, .heads = heads, .bias = true};
+    shape.head_dim = nwi_per_head(m->config, dim, heads);
+    nwi_attention(m, "attention", shape);
     nwi_linear(m, "kv_mapper.1", net->width, dim, true);
 }
 
@@ -106,9 +100,10 @@ static void blocks(struct nwi_module *m, const struct cascade *net, size_t level
                    int64_t groups, int64_t skip)
 {
     int64_t at = 0;
-    for (int64_t i = 0; i < groups && m->config->code == NW_OK; i++) {
+    for (int64_t i = 0; i < groups; i++) {
         const char *type = NULL;
-        for (size_t k = 0; (type = type_at(net, level, k)); k++, at++)
+        for (size_t k = 0; (type = type_at(net, level, k)) && m->config->code == NW_OK;
+             k++, at++)
             NWI_IN(m, "%lld", (long long)at)
             {
                 block(m, net, level, type, at == 0 ? skip : 0);
@@ -247,7 +242,8 @@ static void read_types(struct nwi_config *c, struct cascade *net)
     bool lists = !net->types || net->types->kind == NWI_JSON_IS_ARRAY;
     for (const struct nwi_json_value *v = net->types ? net->types->first : NULL; v;
          v = v->next)
-        lists = lists && v->kind == NWI_JSON_IS_ARRAY;
+        lists =
+            lists && v->kind == NWI_JSON_IS_ARRAY && v->n_children <= NWI_CONFIG_LIST;
     if (!lists || (net->types ? net->types->n_children : 2) != net->n)
         nwi_config_fail(c, NW_E_BAD_CONFIG,
                         "\"block_types_per_layer\" of the config is not %zu lists",
@@ -371,15 +367,15 @@ static int64_t group_size(const struct run *down, const struct run *up)
 static bool append_group(char *text, size_t room, const struct run *group, int64_t size)
 {
     size_t at = strlen(text);
-    const char *begin = at > 1 ? ",[" : "[";
+    at += (size_t)snprintf(text + at, room - at, at > 1 ? ",[" : "[");
     for (int64_t k = 0; k < size; k++) {
         if (room - at < 40)
             return false;
-        at += (size_t)snprintf(text + at, room - at, "%s\"%s\"%s", k ? "," : begin,
-                               block_type(group->h, group->list, group->i, k),
-                               k + 1 < size ? "" : "]");
+        at += (size_t)snprintf(text + at, room - at, "%s\"%s\"", k ? "," : "",
+                               block_type(group->h, group->list, group->i, k));
     }
-    return true;
+    (void)snprintf(text + at, room - at, "]");
+    return room - at >= 40;
 }
 
 static void derive_blocks(struct nwi_config *c, const struct nwi_header *h, size_t n)
@@ -391,11 +387,11 @@ static void derive_blocks(struct nwi_config *c, const struct nwi_header *h, size
         struct run down = look(h, "down_blocks", i);
         struct run up = look(h, "up_blocks", n - 1 - i);
         int64_t size = group_size(&down, &up);
-        if (size == 0 ||
-            !append_group(text, sizeof text - 2, down.n ? &down : &up, size))
+        if ((size == 0 && down.n + up.n > 0) ||
+            !append_group(text, sizeof text, down.n ? &down : &up, size))
             return;
-        downs[i] = down.n / size;
-        ups[n - 1 - i] = up.n / size;
+        downs[i] = size ? down.n / size : 0;
+        ups[n - 1 - i] = size ? up.n / size : 0;
     }
     const char *types = nwi_arena_printf(c->arena, "%s]", text);
     if (!types)
@@ -445,10 +441,8 @@ static void derive_patch(struct nwi_config *c, const struct nwi_header *h)
 {
     int64_t in = nwi_header_dim(h, "embedding.1.weight", 1);
     int64_t out = nwi_header_dim(h, "clf.1.weight", 0);
-    bool said = nwi_config_has(c, "patch_size");
-    int64_t patch = nwi_config_int(c, "patch_size", 1);
-    if (!said && nwi_header_has(h, "effnet_mapper.0.weight"))
-        patch = 2;
+    int64_t usual = nwi_header_has(h, "effnet_mapper.0.weight") ? 2 : 1;
+    int64_t patch = nwi_config_int(c, "patch_size", usual);
     if (patch < 1 || in % (patch * patch) != 0 || out % (patch * patch) != 0)
         patch = 1;
     if (in < 0 || out < 0)
@@ -477,16 +471,48 @@ static void derive_inputs(struct nwi_config *c, const struct nwi_header *h)
                       nwi_header_dim(h, "clip_txt_pooled_mapper.weight", 1));
 }
 
-/* Width and count of the tokens that attentions see. */
+/* The first of the groups of level i that has the tensor, on the way down or up: its
+ * dimension (-1: none has it), and the block's name with the dot behind it. */
+struct found {
+    int64_t dim;
+    char prefix[48];
+};
+
+static struct found find(const struct nwi_header *h, size_t n, size_t i,
+                         const char *name, int dim)
+{
+    struct found found = {.dim = -1};
+    for (int64_t at = 0; at < (int64_t)2 * GROUP_MOST && found.dim < 0; at++) {
+        bool up = at >= GROUP_MOST;
+        (void)snprintf(found.prefix, sizeof found.prefix, "%s_blocks.%zu.%lld.",
+                       up ? "up" : "down", up ? n - 1 - i : i,
+                       (long long)(at % GROUP_MOST));
+        found.dim = nwi_vae_dim(h, dim, "%s%s", found.prefix, name);
+    }
+    return found;
+}
+
+/* The same of all levels. */
+static struct found find_any(const struct nwi_header *h, size_t n, const char *name,
+                             int dim)
+{
+    struct found found = {.dim = -1};
+    for (size_t i = 0; i < n && found.dim < 0; i++)
+        found = find(h, n, i, name, dim);
+    return found;
+}
+
+/* Width and count of the tokens that attentions see; without attentions only their
+ * product is told. */
 static void derive_tokens(struct nwi_config *c, const struct nwi_header *h, size_t n)
 {
     int64_t all = nwi_header_dim(h, "clip_txt_pooled_mapper.weight", 0);
     int64_t width = nwi_header_dim(h, "clip_txt_mapper.weight", 0);
-    for (size_t i = 0; i < n; i++) {
-        for (int64_t at = 0; at < GROUP_MOST && width < 0; at++)
-            width = nwi_vae_dim(h, 1, "down_blocks.%zu.%lld.kv_mapper.1.weight", i,
-                                (long long)at);
-    }
+    int64_t seq = nwi_config_int(c, "clip_seq", 4);
+    if (width < 0)
+        width = find_any(h, n, "kv_mapper.1.weight", 1).dim;
+    if (width < 0)
+        width = seq > 0 && all % seq == 0 ? all / seq : all;
     if (width <= 0 || all < 0 || all % width != 0)
         return;
     nwi_config_derive(c, "conditioning_dim", width);
@@ -521,30 +547,13 @@ static void derive_conditions(struct nwi_config *c, const struct nwi_header *h,
 /* From the first block that is told the time. */
 static void derive_time(struct nwi_config *c, const struct nwi_header *h, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        for (int64_t at = 0; at < GROUP_MOST; at++) {
-            char prefix[64];
-            int64_t time = nwi_vae_dim(h, 1, "down_blocks.%zu.%lld.mapper.weight", i,
-                                       (long long)at);
-            if (time < 0)
-                continue;
-            (void)snprintf(prefix, sizeof prefix, "down_blocks.%zu.%lld.mapper_", i,
-                           (long long)at);
-            nwi_config_derive(c, "timestep_ratio_embedding_dim", time);
-            derive_conditions(c, h, prefix);
-            return;
-        }
-    }
-}
-
-static void derive_kernel(struct nwi_config *c, const struct nwi_header *h, size_t n)
-{
-    for (size_t i = n; i-- > 0;) {
-        for (int64_t at = GROUP_MOST; at-- > 0;)
-            nwi_config_derive(c, "kernel_size",
-                              nwi_vae_dim(h, 2, "down_blocks.%zu.%lld.depthwise.weight",
-                                          i, (long long)at));
-    }
+    char prefix[64];
+    struct found found = find_any(h, n, "mapper.weight", 1);
+    if (found.dim < 0)
+        return;
+    (void)snprintf(prefix, sizeof prefix, "%smapper_", found.prefix);
+    nwi_config_derive(c, "timestep_ratio_embedding_dim", found.dim);
+    derive_conditions(c, h, prefix);
 }
 
 /* Not told, but the class's defaults are for two levels: heads of 64 channels, as all
@@ -553,10 +562,7 @@ static void derive_untold(struct nwi_config *c, const struct nwi_header *h, size
 {
     int64_t heads[NWI_CONFIG_LIST];
     for (size_t i = 0; i < n; i++) {
-        int64_t dim = -1;
-        for (int64_t at = 0; at < GROUP_MOST && dim < 0; at++)
-            dim = nwi_vae_dim(h, 0, "down_blocks.%zu.%lld.attention.to_q.weight", i,
-                              (long long)at);
+        int64_t dim = find(h, n, i, "attention.to_q.weight", 0).dim;
         heads[i] = dim < 0 ? 0 : dim % 64 == 0 ? dim / 64 : 1;
     }
     if (!nwi_config_has(c, "num_attention_heads"))
@@ -578,7 +584,7 @@ static void derive(struct nwi_config *c, const struct nwi_header *h)
     derive_patch(c, h);
     derive_tokens(c, h, n);
     derive_time(c, h, n);
-    derive_kernel(c, h, n);
+    nwi_config_derive(c, "kernel_size", find_any(h, n, "depthwise.weight", 2).dim);
     derive_untold(c, h, n);
     derive_inputs(c, h);
 }

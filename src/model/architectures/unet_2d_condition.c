@@ -244,7 +244,8 @@ static void derive_concat(struct nwi_config *c, const struct nwi_header *h)
 
 static void derive_middle(struct nwi_config *c, const struct nwi_header *h)
 {
-    if (nwi_header_any(h, "mid_block.attentions.0.transformer"))
+    if (nwi_header_has(h, "mid_block.attentions.0.proj_in.weight") ||
+        nwi_header_any(h, "mid_block.attentions.0.transformers."))
         nwi_config_derive_text(c, "mid_block_type", "UNetMidBlock2DCrossAttn");
     else if (nwi_header_has(h, "mid_block.attentions.0.to_q.weight"))
         nwi_config_derive_text(c, "mid_block_type", "UNetMidBlock2DSimpleCrossAttn");
@@ -273,10 +274,11 @@ static void derive_cross_norm(struct nwi_config *c, const struct nwi_header *h,
                               size_t n)
 {
     bool any = false;
-    for (size_t i = 0; i <= n; i++) {
+    for (size_t i = 0; i <= 2 * n; i++) {
         char name[48] = "mid_block.attentions.0";
-        if (i < n)
-            (void)snprintf(name, sizeof name, "down_blocks.%zu.attentions.0", i);
+        if (i < 2 * n)
+            (void)snprintf(name, sizeof name, "%s_blocks.%zu.attentions.0",
+                           i < n ? "down" : "up", i < n ? i : i - n);
         int64_t norm = nwi_vae_dim(h, 0, "%s.norm_cross.weight", name);
         int64_t text = nwi_vae_dim(h, 1, "%s.add_k_proj.weight", name);
         int64_t dim = nwi_vae_dim(h, 1, "%s.to_q.weight", name);
@@ -317,9 +319,10 @@ static void derive(struct nwi_config *c, const struct nwi_header *h)
     nwi_unet_derive_embeddings(c, h, in, true);
     derive_concat(c, h);
     derive_boxes(c, h);
-    derive_cross_norm(c, h, told.n);
-    if (told.n > 0)
+    if (told.n > 0) {
+        derive_cross_norm(c, h, told.n);
         nwi_config_derive_bool(c, "dual_cross_attention", told.dual);
+    }
 }
 
 static const char *const plain_keys[] = {"sample_size",
