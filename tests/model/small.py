@@ -33,10 +33,26 @@ CONFIGS = {
          "down_block_types": ["DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"],
          "up_block_types": ["CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"],
          "addition_embed_type": "text_time", "addition_time_embed_dim": 8, "projection_class_embeddings_input_dim": 80},
+        {**SMALL_UNET, "use_linear_projection": True, "class_embed_type": "projection",
+         "projection_class_embeddings_input_dim": 24},
+        {**SMALL_UNET, "in_channels": 7, "num_class_embeds": 10, "block_out_channels": [32, 64, 64],
+         "down_block_types": ["DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"],
+         "up_block_types": ["CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"],
+         "use_linear_projection": True, "only_cross_attention": [True, True, False]},
+        {"block_out_channels": [32, 64, 64], "cross_attention_dim": 16, "use_linear_projection": True,
+         "attention_head_dim": [1, 2, 2], "transformer_layers_per_block": [1, 2, 3],
+         "down_block_types": ["DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"],
+         "up_block_types": ["CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"],
+         "mid_block_type": "UNetMidBlock2D",
+         "addition_embed_type": "text_time", "addition_time_embed_dim": 8, "projection_class_embeddings_input_dim": 80},
     ],
     "ControlNetModel": [
         {"block_out_channels": [32, 64], "down_block_types": ["CrossAttnDownBlock2D", "DownBlock2D"],
          "cross_attention_dim": 16, "attention_head_dim": 8, "conditioning_embedding_out_channels": [16, 32, 96, 256]},
+        {"block_out_channels": [32, 64, 64], "cross_attention_dim": 16, "use_linear_projection": True,
+         "attention_head_dim": [1, 2, 2], "transformer_layers_per_block": [1, 2, 3],
+         "down_block_types": ["DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"],
+         "addition_embed_type": "text_time", "addition_time_embed_dim": 8, "projection_class_embeddings_input_dim": 80},
     ],
     "AutoencoderKL": [
         {"block_out_channels": [32, 64], "down_block_types": ["DownEncoderBlock2D"] * 2,
@@ -215,6 +231,8 @@ SAME_NAMES = {"QwenImageTransformer2DModel", "MotifVideoTransformer3DModel", "Hi
 # The reference's converter is wrong here, or cannot be asked; what is right is said beside it. A class, or
 # one config of it.
 SKIP_REFERENCE = {
+    ("UNet2DConditionModel", 6): "has a middle block without attention, of one residual block",
+    ("ControlNetModel", 1): "drops the label embedding of SDXL",
     ("AutoencoderKLWan", 1): "folds the nested levels of Wan 2.2 into one; each has a name of its own",
     ("AutoencoderKLLTXVideo", 2): "tells 0.9.5 by a width of 2048",
     "MotionAdapter": "drops the positions, which its class has; they are kept",
