@@ -236,15 +236,17 @@ static int refuse_adapter(struct binder *b)
     return NW_OK;
 }
 
-/* Recognised, or named by the caller or a config: then its names are taken as the class's
+/* Recognised (no adapter is), or named by the caller or a config: then its names are taken as the class's
  * own. */
 static int check_known(struct binder *b)
 {
     const struct nw_load_options *o = b->options;
     if (!b->part)
         return nwi_fail(b->err, NW_E_UNKNOWN_LAYOUT, "there is no tensor");
-    if (b->part->family || o->model || o->rules ||
-        b->ckpt->components[b->component].info.klass ||
+    if (b->part->family)
+        return NW_OK;
+    NWI_TRY(refuse_adapter(b));
+    if (o->model || o->rules || b->ckpt->components[b->component].info.klass ||
         (o->klass && nwi_architecture_find(o->klass)))
         return NW_OK;
     return nwi_fail(b->err, NW_E_UNKNOWN_LAYOUT, "no family fits: %s",
@@ -460,8 +462,6 @@ static int bind(struct binder *b, uint32_t layout)
 {
     struct nwi_mapping_of mapping;
     struct nw_model *model = NULL;
-    if (layout != NW_LAYOUT_STORED)
-        NWI_TRY(refuse_adapter(b));
     NWI_TRY(nwi_detect(b->ckpt, b->component, &b->hints, &b->scratch, &b->detection,
                        b->err));
     NWI_TRY(pick_part(b));

@@ -17,6 +17,7 @@ struct scoring {
     struct nw_error *err;
     int code;
     const char *probed;
+    bool hasty; /* what fails one fact is of no interest */
 };
 
 /* ---- the one fact about values ---- */
@@ -79,7 +80,10 @@ static struct tally count(struct scoring *s, const struct nwi_signature *signatu
     struct tally tally = {0};
     const char *const *facts = signature->facts;
     for (size_t i = 0; facts[i]; i++, tally.total++) {
-        bool held = !strchr(facts[i], '~') && holds(s, facts[i]);
+        bool of_values = strchr(facts[i], '~') != NULL;
+        bool held = !of_values && holds(s, facts[i]);
+        if (s->hasty && !held && !of_values)
+            return (struct tally){.total = 1};
         tally.held += held;
         tally.near += held && facts[i][0] != '!';
     }
@@ -215,18 +219,28 @@ static const struct nwi_variant *best_variant(struct scoring *s,
     return tied ? NULL : found;
 }
 
+static void rank(struct scoring *s, struct ranking *ranking)
+{
+    *ranking = (struct ranking){0};
+    for (size_t i = 0; nwi_families[i]; i++) {
+        const struct nwi_family *family = nwi_families[i];
+        consider(s, ranking, family, family->original, NWI_LAYOUT_ORIGINAL);
+        consider(s, ranking, family, family->diffusers, NWI_LAYOUT_DIFFUSERS);
+    }
+}
+
 int nwi_detect_region(const struct nw_checkpoint *ckpt, const struct nwi_header *header,
                       const struct nwi_hints *hints, struct nwi_arena *arena,
                       struct nwi_match *out, struct nw_error *err)
 {
-    struct scoring s = {.ckpt = ckpt, .header = header, .hints = hints, .err = err};
-    struct ranking ranking = {0};
+    struct scoring s = {
+        .ckpt = ckpt, .header = header, .hints = hints, .err = err, .hasty = true};
+    struct ranking ranking;
     *out = (struct nwi_match){0};
-    for (size_t i = 0; nwi_families[i]; i++) {
-        const struct nwi_family *family = nwi_families[i];
-        consider(&s, &ranking, family, family->original, NWI_LAYOUT_ORIGINAL);
-        consider(&s, &ranking, family, family->diffusers, NWI_LAYOUT_DIFFUSERS);
-    }
+    rank(&s, &ranking);
+    s.hasty = false;
+    if (s.code == NW_OK && (!ranking.best.family || ranking.tied))
+        rank(&s, &ranking); /* again, for what is near */
     if (s.code != NW_OK)
         return s.code;
     if (!ranking.best.family || ranking.tied) {

@@ -49,9 +49,13 @@ static bool is_adapter_name(const char *name)
 static bool is_lora(const struct nw_checkpoint *ckpt)
 {
     size_t n = 0;
-    for (size_t i = 0; i < ckpt->n_tensors; i++)
-        n += is_adapter_name(ckpt->tensors[i].name);
-    return n > 0 && n >= ckpt->n_tensors - n;
+    size_t others = 0;
+    for (size_t i = 0; i < ckpt->n_tensors && others <= ckpt->n_tensors / 2; i++) {
+        bool factor = is_adapter_name(ckpt->tensors[i].name);
+        n += factor;
+        others += !factor;
+    }
+    return n > 0 && n >= others;
 }
 
 /* The dimension that both factors share: the first of the down (A) matrix. */

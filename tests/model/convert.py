@@ -101,7 +101,7 @@ def same(ours, wanted, what):
 # ---- checks ----
 
 def there_and_back(folder, name, number, prefix):
-    config = small.CONFIGS[name][number]
+    config = {**small.CONFIGS[name][number], **small.TINY.get(name, {})}
     state = model(folder / "model", name, config)
     original, back = folder / "original.safetensors", folder / "back.safetensors"
     netweight("convert", folder / "model", original, "--layout", "original", "--prefix", prefix)

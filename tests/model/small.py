@@ -224,6 +224,21 @@ CONFIGS = {
     ],
 }
 
+# What makes those small for us too, who read every width from shapes.
+TINY = {
+    "FluxTransformer2DModel": {"num_attention_heads": 2, "attention_head_dim": 8, "axes_dims_rope": [2, 2, 4]},
+    "ChromaTransformer2DModel": {"num_attention_heads": 2, "attention_head_dim": 8, "axes_dims_rope": [2, 2, 4]},
+    "Lumina2Transformer2DModel": {"hidden_size": 96, "num_attention_heads": 4, "num_kv_heads": 2,
+                                  "axes_dim_rope": [8, 8, 8], "multiple_of": 32},
+    "QwenImage21Transformer2DModel": {"attention_head_dim": 16, "num_attention_heads": 2, "context_in_dim": 24,
+                                      "axes_dims_rope": [4, 6, 6]},
+    "ErnieImageTransformer2DModel": {"hidden_size": 64, "num_attention_heads": 4, "ffn_hidden_size": 96,
+                                     "text_in_dim": 24},
+    "MotifVideoTransformer3DModel": {"num_attention_heads": 2, "attention_head_dim": 16, "text_embed_dim": 24,
+                                     "rope_axes_dim": [4, 6, 6]},
+    "HunyuanVideoTransformer3DModel": {"num_attention_heads": 2, "attention_head_dim": 6},
+}
+
 # The original names are the class's own.
 SAME_NAMES = {"QwenImageTransformer2DModel", "MotifVideoTransformer3DModel", "HiDreamImageTransformer2DModel",
               "ErnieImageTransformer2DModel"}
@@ -293,7 +308,9 @@ PIPELINES = {
         "text_encoder_3": ("T5EncoderModel", T5, "text_encoders.t5xxl.transformer."),
     },
     "flux": {
-        "transformer": ("FluxTransformer2DModel", CONFIGS["FluxTransformer2DModel"][0], "model.diffusion_model."),
+        "transformer": ("FluxTransformer2DModel",
+                        {**CONFIGS["FluxTransformer2DModel"][0], **TINY["FluxTransformer2DModel"]},
+                        "model.diffusion_model."),
         "vae": ("AutoencoderKL", CONFIGS["AutoencoderKL"][1], "vae."),
         "text_encoder": ("CLIPTextModel", CLIP, "text_encoders.clip_l.transformer.text_model."),
         "text_encoder_2": ("T5EncoderModel", T5, "text_encoders.t5xxl.transformer."),
