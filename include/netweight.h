@@ -742,6 +742,8 @@ struct nw_report {
     uint64_t kept_fp32;
     uint64_t unaligned;   /* same-dtype tensors copied because they lie unaligned in the file */
     uint64_t initialised; /* of missing and mismatched: filled by a rule */
+    uint64_t companions;  /* scales and the like that go along with quantised weights; no class
+                             names them: results beyond `wanted` */
 };
 
 NW_API size_t nw_plan_target_count(const struct nw_plan *plan);

@@ -241,8 +241,6 @@ static int refuse_adapter(struct binder *b)
 static int check_known(struct binder *b)
 {
     const struct nw_load_options *o = b->options;
-    if (!b->part)
-        return nwi_fail(b->err, NW_E_UNKNOWN_LAYOUT, "there is no tensor");
     if (b->part->family)
         return NW_OK;
     NWI_TRY(refuse_adapter(b));
@@ -465,6 +463,8 @@ static int bind(struct binder *b, uint32_t layout)
     NWI_TRY(nwi_detect(b->ckpt, b->component, &b->hints, &b->scratch, &b->detection,
                        b->err));
     NWI_TRY(pick_part(b));
+    if (!b->part)
+        return nwi_fail(b->err, NW_E_UNKNOWN_LAYOUT, "there is no tensor");
     if (layout != NW_LAYOUT_STORED)
         NWI_TRY(check_known(b));
     if (b->options->flags & NW_LOAD_EMA)

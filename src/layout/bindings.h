@@ -76,6 +76,8 @@ struct nwi_bindings {
     struct nwi_mismatch *mismatched;
     size_t n_mismatched;
     struct nwi_names initialised; /* of missing and mismatched */
+    struct nwi_names companions; /* scales and the like, beside quantised weights: items
+                                     that the class does not name */
 
     /* The stored side: what was not claimed. */
     struct nwi_names unexpected;

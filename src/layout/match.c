@@ -67,11 +67,18 @@ static bool any_glob(const char *const *globs, const char *name, size_t size)
     return false;
 }
 
+/* The stored tensor of an input; NULL: the header is not of a file. */
+static const struct nwi_stored *stored_of(const struct matching *m, uint32_t input)
+{
+    uint32_t source = m->in->given->rows[input].source;
+    return source == NW_NONE ? NULL : &m->in->ckpt->tensors[source];
+}
+
 /* The stored tensor that an input stands for: what a person finds in the file. */
 static const char *stored_name(const struct matching *m, uint32_t input)
 {
-    const struct nwi_header_row *row = &m->in->given->rows[input];
-    return row->source == NW_NONE ? row->name : m->in->ckpt->tensors[row->source].name;
+    const struct nwi_stored *stored = stored_of(m, input);
+    return stored ? stored->name : m->in->given->rows[input].name;
 }
 
 /* ---- bindings ---- */
@@ -139,24 +146,57 @@ static int add_mismatch(struct matching *m, const struct nwi_mapped *mapped,
 
 static bool is_unknown_type(const struct matching *m, uint32_t input)
 {
-    uint32_t source = m->in->given->rows[input].source;
-    return source != NW_NONE && m->in->ckpt->tensors[source].dtype == NW_DTYPE_UNKNOWN;
+    const struct nwi_stored *stored = stored_of(m, input);
+    return stored && stored->dtype == NW_DTYPE_UNKNOWN;
+}
+
+/* A scale and its like: no class names it, and without it the weight is wrong. */
+static bool is_companion(const struct nwi_stored *stored)
+{
+    return stored && stored->companion_of != NW_NONE && stored->quantised;
+}
+
+/* "scaled_fp8": says of the whole file what every layer says of itself. */
+static bool is_marker(const struct nwi_stored *stored)
+{
+    return stored && stored->scheme && stored->companion_of == NW_NONE &&
+           nwi_ends_with(stored->name, "scaled_fp8");
+}
+
+static const char *why_harmless(const struct matching *m,
+                                const struct nwi_mapped *mapped)
+{
+    const struct nwi_stored *stored = stored_of(m, mapped->input);
+    if (any_glob(m->in->model->harmless, mapped->name, mapped->name_size))
+        return "the class ignores it";
+    if (stored && stored->companion_of != NW_NONE)
+        return "it belongs to a weight that is not quantised";
+    if (is_marker(stored))
+        return "it marks the file as quantised";
+    if (m->in->options->unexpected == NW_UNEXPECTED_IGNORE)
+        return "nobody wants it, and that is ignored";
+    return NULL;
 }
 
 static int not_wanted(struct matching *m, const struct nwi_mapped *mapped)
 {
-    const struct nw_model *model = m->in->model;
     const char *name = stored_name(m, mapped->input);
     bool takes = true;
     struct nwi_binding named = {.name = mapped->name, .name_size = mapped->name_size};
-    if (any_glob(model->harmless, mapped->name, mapped->name_size))
-        return add_harmless(m, name, "the class ignores it");
-    if (m->in->options->n_only || m->in->options->n_drop)
+    bool companion = is_companion(stored_of(m, mapped->input));
+    if (companion || m->in->options->n_only || m->in->options->n_drop)
         NWI_TRY(final_name(m, &named, &takes));
     if (!takes)
         return NW_OK;
-    if (m->in->options->unexpected == NW_UNEXPECTED_IGNORE)
-        return add_harmless(m, name, "nobody wants it, and that is ignored");
+    if (companion) {
+        mark_used(m, mapped);
+        add_item(m, mapped, &named);
+        m->out->loaded--;
+        return list(m, &m->out->companions, named.name);
+    }
+    const char *reason = why_harmless(m, mapped);
+    if (reason)
+        return add_harmless(m, name, reason);
     return list(m, &m->out->unexpected, name);
 }
 
@@ -221,20 +261,32 @@ static int take_output(struct matching *m, uint32_t i)
     return take(m, mapped, row);
 }
 
+/* What no rule knows. */
+static int list_unmatched(struct matching *m, uint32_t input)
+{
+    const struct nwi_stored *stored = stored_of(m, input);
+    const char *name = stored_name(m, input);
+    if (is_companion(stored)) {
+        int code = nwi_fail(m->err, NW_E_UNSUPPORTED,
+                            "no rule names this companion of a quantised weight");
+        return nwi_error_in_tensor(m->err, code, name);
+    }
+    if (is_marker(stored))
+        return add_harmless(m, name, "it marks the file as quantised");
+    if (m->in->options->unexpected == NW_UNEXPECTED_IGNORE)
+        return add_harmless(m, name, "nobody wants it, and that is ignored");
+    return list(m, &m->out->unexpected, name);
+}
+
 static int list_fates(struct matching *m)
 {
     const struct nwi_mapping_of *mapping = m->in->mapping;
     bool narrowed = m->in->options->n_only || m->in->options->n_drop;
     for (uint32_t i = 0; i < m->in->given->n; i++) {
-        const char *name = stored_name(m, i);
         if (mapping->fates[i] == NWI_DROPPED)
-            NWI_TRY(add_harmless(m, name, mapping->reasons[i]));
-        else if (mapping->fates[i] != NWI_UNMATCHED || narrowed)
-            continue;
-        else if (m->in->options->unexpected == NW_UNEXPECTED_IGNORE)
-            NWI_TRY(add_harmless(m, name, "nobody wants it, and that is ignored"));
-        else
-            NWI_TRY(list(m, &m->out->unexpected, name));
+            NWI_TRY(add_harmless(m, stored_name(m, i), mapping->reasons[i]));
+        else if (mapping->fates[i] == NWI_UNMATCHED && !narrowed)
+            NWI_TRY(list_unmatched(m, i));
     }
     return NW_OK;
 }

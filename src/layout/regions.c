@@ -126,9 +126,10 @@ static int region_for(struct grouping *g, const struct nwi_stored *stored,
 
 static int assign(struct grouping *g, struct nw_error *err)
 {
-    const struct nwi_stored *tensors = &g->ckpt->tensors[g->component->first_tensor];
     for (uint32_t i = 0; i < g->component->n_tensors; i++) {
-        NWI_TRY(region_for(g, &tensors[i], &g->region_of[i], err));
+        const struct nwi_stored *stored =
+            &g->ckpt->tensors[g->component->first_tensor + i];
+        NWI_TRY(region_for(g, stored, &g->region_of[i], err));
         g->out->items[g->region_of[i]].n++;
     }
     return NW_OK;

@@ -130,6 +130,7 @@ static void write_report(struct nwi_json_writer *w, const struct nw_plan *plan)
     write_harmless(w, plan);
     write_kept_fp32(w, plan);
     write_names(w, "initialised", &bindings->initialised);
+    write_names(w, "companions", &bindings->companions);
     nwi_json_put_uint(w, "unaligned", plan->report.unaligned);
     write_notes(w, bindings);
     nwi_json_object_end(w);

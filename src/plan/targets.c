@@ -164,6 +164,7 @@ static void count_names(struct nw_report *report, const struct nwi_bindings *bin
     report->unexpected = bindings->unexpected.n;
     report->harmless = bindings->n_harmless;
     report->initialised = bindings->initialised.n;
+    report->companions = bindings->companions.n;
 }
 
 static int bind(struct nw_plan *plan, const struct nw_load_options *options,

@@ -360,7 +360,8 @@ static void mark_markers(struct recogniser *r)
     for (uint32_t i = 0; scheme && i < r->component->n_tensors; i++) {
         struct nwi_stored *tensor = &r->ckpt->tensors[r->component->first_tensor + i];
         if (tensor->rank != 1 || tensor->shape[0] > 2 ||
-            !has_suffix(tensor, ".scaled_fp8", 11, &stem))
+            (strcmp(tensor->name, "scaled_fp8") != 0 &&
+             !has_suffix(tensor, ".scaled_fp8", 11, &stem)))
             continue;
         tensor->scheme = "scaled_fp8";
         tensor->quantised = true;
