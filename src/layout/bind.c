@@ -334,8 +334,14 @@ static int used_header(struct binder *b, const bool *used, struct nwi_header *he
 static int find_original_rules(struct binder *b, const struct nwi_rules **rules)
 {
     struct nwi_company company;
-    NWI_TRY(nwi_company_find(b->ckpt, b->component, &b->detection, b->part, &b->hints,
-                             &b->scratch, &company, b->err));
+    const struct nwi_company_input input = {
+        .ckpt = b->ckpt,
+        .component = b->component,
+        .own = &b->detection,
+        .part = b->part,
+        .hints = &b->hints,
+    };
+    NWI_TRY(nwi_company_find(&input, &b->scratch, &company, b->err));
     if (!is_original(b))
         *rules = b->options->rules ? &b->options->rules->rules : company.rules;
     if (b->options->prefix)
@@ -456,10 +462,8 @@ static int bind_stored_part(struct binder *b)
     return match_model(b, NW_LAYOUT_STORED, NULL, &mapping);
 }
 
-static int bind(struct binder *b, uint32_t layout)
+static int choose_part(struct binder *b, uint32_t layout)
 {
-    struct nwi_mapping_of mapping;
-    struct nw_model *model = NULL;
     NWI_TRY(nwi_detect(b->ckpt, b->component, &b->hints, &b->scratch, &b->detection,
                        b->err));
     NWI_TRY(pick_part(b));
@@ -467,8 +471,14 @@ static int bind(struct binder *b, uint32_t layout)
         return nwi_fail(b->err, NW_E_UNKNOWN_LAYOUT, "there is no tensor");
     if (layout != NW_LAYOUT_STORED)
         NWI_TRY(check_known(b));
-    if (b->options->flags & NW_LOAD_EMA)
-        NWI_TRY(use_averaged(b));
+    return b->options->flags & NW_LOAD_EMA ? use_averaged(b) : NW_OK;
+}
+
+static int bind(struct binder *b, uint32_t layout)
+{
+    struct nwi_mapping_of mapping;
+    struct nw_model *model = NULL;
+    NWI_TRY(choose_part(b, layout));
     describe(b, layout);
     if (layout == NW_LAYOUT_STORED)
         return bind_stored_part(b);

@@ -13,17 +13,15 @@ static bool may_denoise(const struct nwi_component *component)
     return !*name || strcmp(name, "unet") == 0 || strcmp(name, "transformer") == 0;
 }
 
-static int find_denoiser(const struct nw_checkpoint *ckpt, uint32_t component,
-                         const struct nwi_detection *own, const struct nwi_hints *hints,
-                         struct nwi_arena *arena, const struct nwi_found **denoiser,
-                         struct nw_error *err)
+static int find_denoiser(const struct nwi_company_input *in, struct nwi_arena *arena,
+                         const struct nwi_found **denoiser, struct nw_error *err)
 {
-    *denoiser = nwi_find_denoiser(own);
-    for (uint32_t i = 0; i < ckpt->n_components && !*denoiser; i++) {
+    *denoiser = nwi_find_denoiser(in->own);
+    for (uint32_t i = 0; i < in->ckpt->n_components && !*denoiser; i++) {
         struct nwi_detection detection;
-        if (i == component || !may_denoise(&ckpt->components[i]))
+        if (i == in->component || !may_denoise(&in->ckpt->components[i]))
             continue;
-        NWI_TRY(nwi_detect(ckpt, i, hints, arena, &detection, err));
+        NWI_TRY(nwi_detect(in->ckpt, i, in->hints, arena, &detection, err));
         *denoiser = nwi_find_denoiser(&detection);
     }
     return NW_OK;
@@ -50,13 +48,12 @@ static const struct nwi_original_part *find_row(const struct nwi_found *part,
     return NULL;
 }
 
-int nwi_company_find(const struct nw_checkpoint *ckpt, uint32_t component,
-                     const struct nwi_detection *own, const struct nwi_found *part,
-                     const struct nwi_hints *hints, struct nwi_arena *arena,
+int nwi_company_find(const struct nwi_company_input *in, struct nwi_arena *arena,
                      struct nwi_company *out, struct nw_error *err)
 {
+    const struct nwi_found *part = in->part;
     const struct nwi_found *denoiser = NULL;
-    NWI_TRY(find_denoiser(ckpt, component, own, hints, arena, &denoiser, err));
+    NWI_TRY(find_denoiser(in, arena, &denoiser, err));
     const struct nwi_original_part *row = find_row(part, denoiser);
     const struct nwi_family *family = row && row->family ? row->family : part->family;
     const char *prefix = family ? family->prefix : NULL;

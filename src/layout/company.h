@@ -11,11 +11,16 @@ struct nwi_company {
     const char *prefix;            /* "" if none is known. On the arena, or static */
 };
 
-/* Of `part`, one of `own`, the parts of that component of the catalog. The denoiser is looked
- * for there, then in the other components. NOMEM, IO. */
-int nwi_company_find(const struct nw_checkpoint *ckpt, uint32_t component,
-                     const struct nwi_detection *own, const struct nwi_found *part,
-                     const struct nwi_hints *hints, struct nwi_arena *arena,
+struct nwi_company_input {
+    const struct nw_checkpoint *ckpt;
+    uint32_t component;
+    const struct nwi_detection *own; /* the parts of that component */
+    const struct nwi_found *part;    /* one of them */
+    const struct nwi_hints *hints;
+};
+
+/* The denoiser is looked for among the parts, then in the other components. NOMEM, IO. */
+int nwi_company_find(const struct nwi_company_input *in, struct nwi_arena *arena,
                      struct nwi_company *out, struct nw_error *err);
 
 #endif

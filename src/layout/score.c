@@ -178,7 +178,7 @@ static const char *explain(struct scoring *s, const struct ranking *ranking,
 {
     char text[360];
     size_t at = 0;
-    if (ranking->tied)
+    if (ranking->tied && ranking->best.family)
         at += (size_t)snprintf(text, sizeof text, "%s %s and others fit equally well; ",
                                ranking->best.family->name,
                                ranking->best.family->component);

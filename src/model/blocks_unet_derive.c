@@ -83,11 +83,9 @@ static int64_t only_of(const struct nwi_header *h, const struct level *level)
 
 static struct level look_at(const struct nwi_header *h, const char *list, size_t i)
 {
-    struct level level;
+    struct level level = {.name = "mid_block"};
     if (list)
         (void)snprintf(level.name, sizeof level.name, "%s.%zu", list, i);
-    else
-        (void)snprintf(level.name, sizeof level.name, "mid_block");
     level.shape = shape_of(h, level.name);
     level.out = nwi_vae_dim(h, 0, "%s.resnets.0.conv1.weight", level.name);
     level.layers = nwi_vae_run(h, "conv1.weight", "%s.resnets", level.name);

@@ -3,8 +3,9 @@
  * models/autoencoders/autoencoder_kl_wan.py, autoencoder_kl_qwenimage.py). */
 #include "model/blocks_wan.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/number.h"
 
 /* ---- modules ---- */
 
@@ -191,10 +192,11 @@ static void read_attention(struct nwi_config *c, struct nwi_wan *wan)
     }
     const struct nwi_json_value *item = list ? list->first : NULL;
     for (; item; item = item->next) {
-        double wanted = item->kind == NWI_JSON_IS_NUMBER ? strtod(item->text, NULL) : 0;
-        double scale = 1;
-        for (size_t i = 0; i < wan->mult.n; i++, scale /= 2)
-            wan->attention[i] = wan->attention[i] || scale == wanted;
+        double wanted = 0;
+        if (item->kind != NWI_JSON_IS_NUMBER || !nwi_parse_real(item->text, &wanted))
+            continue;
+        for (size_t i = 0; i < wan->mult.n; i++, wanted *= 2)
+            wan->attention[i] = wan->attention[i] || wanted == 1;
     }
 }
 

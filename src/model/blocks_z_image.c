@@ -117,6 +117,23 @@ void nwi_z_image_embedders(struct nwi_module *m, const char *name,
 
 /* ---- deriving ---- */
 
+/* A number of at most four digits; what follows it, or NULL. */
+static const char *read_number(const char *text, int64_t *out)
+{
+    size_t n = 0;
+    for (*out = 0; n < 4 && text[n] >= '0' && text[n] <= '9'; n++)
+        *out = *out * 10 + (text[n] - '0');
+    return n ? text + n : NULL;
+}
+
+/* "2-1.weight": patch size and frames of an embedder. */
+static bool read_patch(const char *text, int64_t *p, int64_t *f)
+{
+    const char *at = read_number(text, p);
+    at = at && *at == '-' ? read_number(at + 1, f) : NULL;
+    return at && strcmp(at, ".weight") == 0;
+}
+
 static void derive_patches(struct nwi_config *c, const struct nwi_header *h,
                            struct nwi_z_image_names names)
 {
@@ -126,20 +143,16 @@ static void derive_patches(struct nwi_config *c, const struct nwi_header *h,
     size_t n = 0;
     for (size_t i = 0; i < h->n && n < NWI_CONFIG_LIST; i++) {
         const struct nwi_header_row *row = &h->rows[i];
-        unsigned p = 0;
-        unsigned f = 0;
-        int end = 0;
-        if (strncmp(row->name, names.embedders, size) != 0 || row->rank != 2)
-            continue;
-        if (sscanf(row->name + size, "%4u-%4u.weight%n", &p, &f, &end) != 2 ||
-            end == 0 || row->name[size + (size_t)end] != '\0')
+        int64_t p = 0;
+        int64_t f = 0;
+        if (strncmp(row->name, names.embedders, size) != 0 || row->rank != 2 ||
+            !read_patch(row->name + size, &p, &f))
             continue;
         space[n] = p;
         time[n++] = f;
         if (row->shape[1] <= INT64_MAX)
             nwi_config_derive(c, names.channels,
-                              nwi_quotient((int64_t)row->shape[1],
-                                           (int64_t)p * (int64_t)p * (int64_t)f));
+                              nwi_quotient((int64_t)row->shape[1], p * p * f));
     }
     if (n == 0)
         return;

@@ -4,10 +4,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/number.h"
 #include "base/text.h"
 
 #define NUMBER_MOST ((int64_t)1 << 20) /* products of three of them fit 63 bits */
@@ -112,11 +112,7 @@ void nwi_config_known(struct nwi_config *config, const char *const *keys)
 
 static bool read_real(const struct nwi_json_value *value, double *out)
 {
-    char *end = NULL;
-    if (value->kind != NWI_JSON_IS_NUMBER)
-        return false;
-    *out = strtod(value->text, &end);
-    return end && *end == '\0';
+    return value->kind == NWI_JSON_IS_NUMBER && nwi_parse_real(value->text, out);
 }
 
 static bool read_int(const struct nwi_json_value *value, int64_t *out)

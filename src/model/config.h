@@ -122,15 +122,15 @@ void nwi_config_known(struct nwi_config *config, const char *const *keys);
  * A later value for a key replaces an earlier one. Negative numbers (the answer of a
  * header that lacks the tensor) are ignored, so that a row costs one line. */
 
-void nwi_config_derive(struct nwi_config *config, const char *key, int64_t value);
+void nwi_config_derive(struct nwi_config *config, const char *key, int64_t number);
 /* The ratio, in as few digits as it takes, for which int(ratio * whole) is `part`; nothing
  * unless both are above 0. */
 void nwi_config_derive_ratio(struct nwi_config *config, const char *key, int64_t part,
                              int64_t whole);
-void nwi_config_derive_bool(struct nwi_config *config, const char *key, bool value);
+void nwi_config_derive_bool(struct nwi_config *config, const char *key, bool truth);
 void nwi_config_derive_null(struct nwi_config *config, const char *key);
 void nwi_config_derive_text(struct nwi_config *config, const char *key,
-                            const char *value);
+                            const char *text);
 void nwi_config_derive_ints(struct nwi_config *config, const char *key,
                             const int64_t *values, size_t n);
 void nwi_config_derive_texts(struct nwi_config *config, const char *key,

@@ -2,10 +2,10 @@
  * Values that the shapes of a file tell, and what a given config says otherwise. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/number.h"
 #include "model/config.h"
 
 /* A new value at the head of the derived ones; NULL if there is no memory. */
@@ -58,9 +58,10 @@ void nwi_config_derive_ratio(struct nwi_config *config, const char *key, int64_t
     char digits[40] = "";
     bool good = false;
     for (int n = 1; n <= 17 && part > 0 && whole > 0 && !good; n++) {
-        (void)snprintf(digits, sizeof digits, "%.*g", n,
-                       ((double)part + 0.5) / (double)whole);
-        double scaled = strtod(digits, NULL) * (double)whole;
+        double ratio = 0;
+        nwi_write_real(((double)part + 0.5) / (double)whole, n, digits, sizeof digits);
+        (void)nwi_parse_real(digits, &ratio);
+        double scaled = ratio * (double)whole;
         good = scaled >= (double)part && scaled < (double)part + 1;
     }
     struct nwi_json_value *value = good ? add(config, key, NWI_JSON_IS_NUMBER) : NULL;
@@ -186,9 +187,7 @@ static bool same_number(const char *a, const char *b)
 {
     double x = 0;
     double y = 1;
-    char rest = 0;
-    return sscanf(a, "%lf%c", &x, &rest) == 1 && sscanf(b, "%lf%c", &y, &rest) == 1 &&
-           x == y;
+    return nwi_parse_real(a, &x) && nwi_parse_real(b, &y) && x == y;
 }
 
 static bool same_value(const struct nwi_json_value *a, const struct nwi_json_value *b)

@@ -201,6 +201,7 @@ void nwi_conv2d(struct nwi_module *m, const char *name, int64_t in, int64_t out,
     nwi_conv(m, name, NWI_DIMS(out, in, kernel, kernel), bias);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): a kernel has three sizes */
 void nwi_conv3d(struct nwi_module *m, const char *name, int64_t in, int64_t out,
                 int64_t depth, int64_t height, int64_t width, bool bias)
 {

@@ -84,8 +84,8 @@ static int copy_row(struct nw_model *model, const struct nw_wanted_tensor *row,
     return NW_OK;
 }
 
-static int fill(struct nw_model *model, const struct nw_model_table *table,
-                struct nw_error *err)
+static int copy_rows(struct nw_model *model, const struct nw_model_table *table,
+                     struct nw_error *err)
 {
     if (table->n_tensors > NWI_MODEL_TENSORS)
         return nwi_fail(err, NW_E_LIMIT, "the table has %zu tensors, at most %u fit",
@@ -101,6 +101,13 @@ static int fill(struct nw_model *model, const struct nw_model_table *table,
         NWI_TRY(copy_row(model, &table->tensors[i], &model->wanted[i], err));
         model->n_wanted++;
     }
+    return NW_OK;
+}
+
+static int fill(struct nw_model *model, const struct nw_model_table *table,
+                struct nw_error *err)
+{
+    NWI_TRY(copy_rows(model, table, err));
     if (table->klass && !(model->klass = copy_text(model, table->klass)))
         return nwi_fail_nomem(err, strlen(table->klass));
     const char *const *blocks = NULL;

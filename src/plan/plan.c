@@ -18,7 +18,7 @@ static int check_choice(const char *name, uint32_t value, uint32_t last,
                     last);
 }
 
-static int check_options(const struct nw_load_options *options, struct nw_error *err)
+static int check_choices(const struct nw_load_options *options, struct nw_error *err)
 {
     NWI_TRY(check_choice("fp8_overflow", options->fp8_overflow, NW_FP8_NAN, err));
     NWI_TRY(check_choice("dequantise", options->dequantise, NW_CHOICE_NO, err));
@@ -26,7 +26,12 @@ static int check_options(const struct nw_load_options *options, struct nw_error 
     NWI_TRY(check_choice("backend", options->backend, NW_BACKEND_URING, err));
     NWI_TRY(check_choice("layout", options->layout, NW_LAYOUT_ORIGINAL, err));
     NWI_TRY(check_choice("missing", options->missing, NW_MISSING_ALLOW, err));
-    NWI_TRY(check_choice("unexpected", options->unexpected, NW_UNEXPECTED_IGNORE, err));
+    return check_choice("unexpected", options->unexpected, NW_UNEXPECTED_IGNORE, err);
+}
+
+static int check_options(const struct nw_load_options *options, struct nw_error *err)
+{
+    NWI_TRY(check_choices(options, err));
     if (options->threads != NW_THREADS_NONE && options->threads > 256)
         return nwi_fail(err, NW_E_ARG, "threads is %u, at most 256 are possible",
                         options->threads);

@@ -138,21 +138,25 @@ static int lack(struct nwi_output *output, const char *what, struct nw_error *er
     return NW_OK;
 }
 
+static int add_part(struct nwi_output *output, const struct nwi_pipeline_part *part,
+                    struct nw_error *err)
+{
+    char name[NWI_OUTPUT_PATH];
+    if (!part->text)
+        return lack(output, part->name, err);
+    nwi_output_join(part->name, part->file, name);
+    return nwi_output_add_other(output, name, NULL, part->text, NULL, err);
+}
+
 /* Parts without weights that the caller's folder did not have. */
 static int add_parts(struct nwi_output *output, const struct nwi_pipeline *pipeline,
                      struct nw_error *err)
 {
-    char name[NWI_OUTPUT_PATH];
     for (const struct nwi_pipeline_part *part = pipeline->parts; part->name; part++) {
-        if (!part->library || any_in_folder(output, part->name) ||
-            is_set(output, part->name))
-            continue;
-        if (!part->text) {
-            NWI_TRY(lack(output, part->name, err));
-            continue;
-        }
-        nwi_output_join(part->name, part->file, name);
-        NWI_TRY(nwi_output_add_other(output, name, NULL, part->text, NULL, err));
+        bool there = !part->library || any_in_folder(output, part->name) ||
+                     is_set(output, part->name);
+        if (!there)
+            NWI_TRY(add_part(output, part, err));
     }
     return NW_OK;
 }

@@ -129,8 +129,8 @@ const struct nwi_family nwi_family_hunyuan_video_transformer = {
 /* ---- HunyuanVideo 1.5, HunyuanImage 2.1 ---- */
 
 static const struct nwi_signature hunyuan_video_15_original[] = {
-    NWI_WHEN("txt_in.individual_token_refiner.blocks.0.self_attn_qkv.weight|txt_in."
-             "individual_token_refiner.blocks.0.self_attn.qkv.weight",
+    NWI_WHEN(("txt_in.individual_token_refiner.blocks.0.self_attn_qkv.weight|"
+              "txt_in.individual_token_refiner.blocks.0.self_attn.qkv.weight"),
              "img_in.proj.weight", "final_layer.linear.weight", "byt5_in*"),
     {NULL},
 };

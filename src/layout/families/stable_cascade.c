@@ -140,8 +140,9 @@ const struct nwi_family nwi_family_cascade_prior_comfy = {
 static const struct nwi_signature cascade_decoder_comfy_original[] = {
     NWI_WHEN("effnet_mapper.0.weight", "pixels_mapper.0.weight", "clip_mapper.weight",
              "embedding.1.weight",
-             "down_blocks.1.2.attention.attn.to_q.weight|down_blocks.2.2.attention."
-             "attn.to_q.weight|down_blocks.3.2.attention.attn.to_q.weight"),
+             ("down_blocks.1.2.attention.attn.to_q.weight|"
+              "down_blocks.2.2.attention.attn.to_q.weight|"
+              "down_blocks.3.2.attention.attn.to_q.weight")),
     {NULL},
 };
 

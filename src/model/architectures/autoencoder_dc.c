@@ -403,7 +403,7 @@ static void derive_norms(struct nwi_config *c, const struct told *told, size_t n
 
 static void derive_encoder(struct nwi_config *c, const struct nwi_header *h)
 {
-    struct told told;
+    struct told told = {0};
     derive_half(c, h, "encoder.down_blocks", &encoder_keys, &told);
     for (size_t i = 0; told.channels[0] >= 0 && told.channels[i + 1] >= 0; i++) {
         int64_t made = nwi_vae_dim(h, 0, "encoder.down_blocks.%zu.%lld.conv.weight", i,
@@ -419,7 +419,7 @@ static void derive_encoder(struct nwi_config *c, const struct nwi_header *h)
 
 static void derive_decoder(struct nwi_config *c, const struct nwi_header *h)
 {
-    struct told told;
+    struct told told = {0};
     size_t n = nwi_vae_levels(h, "decoder.up_blocks.");
     derive_half(c, h, "decoder.up_blocks", &decoder_keys, &told);
     if (n == 0 || told.channels[0] < 0)

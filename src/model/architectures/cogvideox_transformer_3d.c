@@ -190,7 +190,7 @@ static void derive_positions(struct nwi_config *c, const struct nwi_header *h,
 {
     bool learnt = nwi_header_has(h, "patch_embed.pos_embedding");
     nwi_config_derive_bool(c, "use_learned_positional_embeddings", learnt);
-    if (learnt || dim == 48 * 64)
+    if (learnt || dim == 3072 /* 48 heads of 64 */)
         nwi_config_derive_bool(c, "use_rotary_positional_embeddings", true);
 }
 

@@ -38,7 +38,8 @@ static void build(struct nwi_module *m, struct nwi_config *c)
     NWI_IN(m, "time_condition_embed")
     {
         nwi_two_linears(m, "timestep_embedder", dim, time, time);
-        nwi_two_linears(m, "condition_embedder", 3 * 2 * condition, time, time);
+        nwi_two_linears(m, "condition_embedder", (int64_t)3 * 2 * condition, time,
+                        time);
     }
     for (int64_t i = 0; i < n; i++)
         NWI_BLOCK(m, "transformer_blocks.%lld", (long long)i)
