@@ -343,8 +343,10 @@ static int make(struct back *b, const struct group *group, struct nwi_mapped *ou
         if (group->inputs[k] == NW_NONE)
             return fail_missing(b, group, k, output);
     }
-    if (nwi_carry_of(b->a, output->input) == NWI_CARRY_WHOLE)
+    if (nwi_carry_of(b->a, output->input) == NWI_CARRY_WHOLE) {
+        NWI_TRY(nwi_carry_join(b->a, group->inputs, group->n));
         return whole(b, group, output);
+    }
     switch ((enum nwi_rule_op)group->rule->rule->op) {
     case NWI_RULE_SPLIT:
         return join(b, group, output);

@@ -66,6 +66,9 @@ enum nwi_carry nwi_carry_of(const struct nwi_applying *a, uint32_t input);
  * not. */
 int nwi_carry_check(struct nwi_applying *a, uint32_t input,
                     const struct nwi_ready_rule *rule);
+/* Companions of parts that become one tensor: fine if all say the same, byte for byte (then the
+ * first stands for all). UNSUPPORTED, IO. */
+int nwi_carry_join(struct nwi_applying *a, const uint32_t *inputs, uint32_t n);
 
 /* apply_forward.c */
 

@@ -2,6 +2,7 @@
  * What rules may do to the tensors of quantised layers. */
 #include <string.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "layout/applying.h"
 
@@ -91,13 +92,49 @@ int nwi_carry_check(struct nwi_applying *a, uint32_t input,
     enum nwi_carry kind = nwi_carry_of(a, input);
     bool is_joined = a->direction == NWI_TO_ORIGINAL &&
                      (op == NWI_RULE_SPLIT || op == NWI_RULE_HEADS);
-    if (!verb || kind == NWI_CARRY_PLAIN || (kind == NWI_CARRY_WHOLE && !is_joined))
-        return NW_OK;
-    if (kind == NWI_CARRY_SCALED && !is_joined &&
-        (op == NWI_RULE_SPLIT || op == NWI_RULE_SWAP))
+    bool in_rows =
+        is_joined ? op == NWI_RULE_SPLIT : op == NWI_RULE_SPLIT || op == NWI_RULE_SWAP;
+    if (!verb || kind == NWI_CARRY_PLAIN || kind == NWI_CARRY_WHOLE)
+        return NW_OK; /* whole ones that are joined: nwi_carry_join */
+    if (kind == NWI_CARRY_SCALED && in_rows)
         return NW_OK;
     const char *scheme = a->ckpt->tensors[a->input->rows[input].source].scheme;
     return nwi_applying_fail(a, input, NW_E_UNSUPPORTED,
                              "a tensor of the scheme %.60s cannot be %s",
                              scheme ? scheme : "(unknown)", verb);
+}
+
+/* ---- joining ---- */
+
+#define WHOLE_MOST 4096u /* bytes of a description */
+
+static int read_whole(const struct nwi_applying *a, uint32_t input, uint8_t *out,
+                      size_t *size)
+{
+    const struct nwi_stored *stored = &a->ckpt->tensors[a->input->rows[input].source];
+    const struct nwi_file *file = a->ckpt->files[stored->file].file;
+    *size = 0;
+    if (!file || stored->nbytes > WHOLE_MOST)
+        return NW_OK;
+    *size = (size_t)stored->nbytes;
+    return nwi_file_read(file, stored->offset, out, *size, a->err);
+}
+
+int nwi_carry_join(struct nwi_applying *a, const uint32_t *inputs, uint32_t n)
+{
+    uint8_t first[WHOLE_MOST];
+    uint8_t other[WHOLE_MOST];
+    size_t first_size = 0;
+    size_t other_size = 0;
+    NWI_TRY(read_whole(a, inputs[0], first, &first_size));
+    for (uint32_t i = 1; i < n; i++) {
+        NWI_TRY(read_whole(a, inputs[i], other, &other_size));
+        if (first_size == 0 || other_size != first_size ||
+            memcmp(first, other, first_size) != 0)
+            return nwi_applying_fail(a, inputs[i], NW_E_UNSUPPORTED,
+                                     "it is not what %.200s is, and one tensor of both "
+                                     "can have one scale only",
+                                     a->input->rows[inputs[0]].name);
+    }
+    return NW_OK;
 }

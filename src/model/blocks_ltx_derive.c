@@ -117,7 +117,7 @@ static int64_t read_up(const struct nwi_header *h, size_t i, size_t at, int64_t 
 static void derive_decoder(struct nwi_config *c, const struct nwi_header *h,
                            bool second)
 {
-    struct told told;
+    struct told told = {0};
     size_t n = nwi_vae_levels(h, "decoder.up_blocks.");
     int64_t width = nwi_header_dim(h, "decoder.conv_in.conv.weight", 0);
     for (size_t i = 0; width > 0 && i < n; i++)

@@ -52,17 +52,17 @@ def values(name, shape, salt=""):
 
 
 def write(path, tensors, metadata=None):
-    """tensors: {name: (shape, bytes)}, all F16."""
+    """tensors: {name: (shape, bytes)} in F16, or with the dtype as a third."""
     header, at = ({"__metadata__": metadata} if metadata else {}), 0
-    for name, (shape, data) in tensors.items():
-        header[name] = {"dtype": "F16", "shape": shape, "data_offsets": [at, at + len(data)]}
+    for name, (shape, data, *dtype) in tensors.items():
+        header[name] = {"dtype": (dtype or ["F16"])[0], "shape": shape, "data_offsets": [at, at + len(data)]}
         at += len(data)
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
-        file.writelines(data for _, data in tensors.values())
+        file.writelines(tensor[1] for tensor in tensors.values())
 
 
 def read(path):
@@ -208,6 +208,40 @@ def replaced(folder):
     same(read(folder / "mixed.safetensors"), wanted, "one file")
 
 
+def scaled(folder, part):
+    """Every scale stands beside its weight, in each part of what a rule cuts; and back. Scales that
+    differ cannot become one."""
+    model(folder / "model", "FluxTransformer2DModel", {**small.PIPELINES["flux"]["transformer"][1]})
+    original, quantised = folder / "original.safetensors", folder / "scaled.safetensors"
+    netweight("convert", folder / "model", original, "--layout", "original")
+    tensors = {}
+    for name, (shape, data) in read(original).items():
+        if len(shape) != 2:
+            tensors[name] = (shape, data)
+            continue
+        tensors[name] = (shape, bytes(b & 0x7e for b in data[:len(data) // 2]), "F8_E4M3")
+        tensors[name.removesuffix("weight") + "scale_weight"] = ([], values(name, [2]), "F32")
+    tensors["scaled_fp8"] = ([2], b"\0\0", "F8_E4M3")
+    write(quantised, tensors)
+    config = ("--config", folder / "model/config.json")
+    report = netweight("convert", quantised, folder / "split.safetensors", "--layout", "diffusers", *config)["report"]
+    assert not report["unexpected"] and len(report["companions"]) > sum(n.endswith("scale_weight") for n in tensors)
+    split = read(folder / "split.safetensors")
+    fused = tensors["double_blocks.0.img_attn.qkv.scale_weight"]
+    for name in ("to_q", "to_k", "to_v"):
+        assert split[f"transformer_blocks.0.attn.{name}.scale_weight"] == fused[:2], name
+    if part == "equal":
+        netweight("convert", folder / "split.safetensors", folder / "again.safetensors", "--layout", "original", *config)
+        wanted = {n: t[:2] for n, t in tensors.items() if n != "scaled_fp8"}
+        return same(read(folder / "again.safetensors"), wanted, "joined again")
+    dtypes = {n: "F8_E4M3" if len(s) == 2 and len(d) < 2 * s[0] * s[1] else "F32" if not s else "F16"
+              for n, (s, d) in split.items()}
+    split["transformer_blocks.0.attn.to_k.scale_weight"] = ([], values("other", [2]))
+    write(folder / "unlike.safetensors", {n: (*t, dtypes[n]) for n, t in split.items()})
+    document = netweight("plan", folder / "unlike.safetensors", "--layout", "original", *config, status=1)
+    assert document["error"]["code"] == "UNSUPPORTED" and "scale" in document["error"]["message"], document
+
+
 def checks():
     for name, configs in small.CONFIGS.items():
         for number in range(len(configs)):
@@ -215,6 +249,8 @@ def checks():
                 yield f"{name} {number} '{prefix}'", there_and_back, (name, number, prefix)
     for family in small.PIPELINES:
         yield f"pipeline {family}", one_file_and_back, (family,)
+    for part in ("equal", "unlike"):
+        yield f"scaled {part}", scaled, (part,)
     for check in (averaged, partial, replaced):
         yield check.__name__, check, ()
 
