@@ -126,7 +126,8 @@ int nwi_carry_join(struct nwi_applying *a, const uint32_t *inputs, uint32_t n)
     uint8_t other[WHOLE_MOST];
     size_t first_size = 0;
     size_t other_size = 0;
-    NWI_TRY(read_whole(a, inputs[0], first, &first_size));
+    if (n > 1)
+        NWI_TRY(read_whole(a, inputs[0], first, &first_size));
     for (uint32_t i = 1; i < n; i++) {
         NWI_TRY(read_whole(a, inputs[i], other, &other_size));
         if (first_size == 0 || other_size != first_size ||
