@@ -650,7 +650,9 @@ struct nw_load_options {
     size_t n_only;
     const char *const *drop; /* globs */
     size_t n_drop;
-    const char *const *rename; /* "GLOB=REPLACEMENT", each `*` captures, first match */
+    const char *const *rename; /* "GLOB=REPLACEMENT", each `*` captures, first match;
+                                    with "{" on the left: a pair of patterns as nw_rules_from_text
+                                    takes them */
     size_t n_rename;
     const char *prefix;        /* put before every name, after the renaming */
     uint32_t dequantise;       /* enum nw_choice */

@@ -53,8 +53,10 @@ static long double power_of_ten(int exponent)
 {
     long double power = 1;
     long double base = 10;
-    for (; exponent > 0; exponent /= 2, base *= base)
+    for (; exponent > 0; exponent /= 2) {
         power = exponent % 2 ? power * base : power;
+        base *= base;
+    }
     return power;
 }
 

@@ -376,7 +376,7 @@ static int to_original_names(struct binder *b, const bool *used,
         .arena = b->arena,
     };
     if (code == NW_OK)
-        code = nwi_match(&input, NULL, &back, b->err);
+        code = nwi_match(&input, &back, b->err);
     nwi_header_release(&header);
     if (code == NW_OK && back.unexpected.n)
         code = nwi_fail(b->err, NW_E_UNSUPPORTED,
@@ -430,9 +430,10 @@ static int match_model(struct binder *b, uint32_t layout, struct nw_model *model
         .model = model,
         .options = back ? &all : b->options,
         .selector = back ? NULL : &selector,
+        .used = used,
         .arena = b->arena,
     };
-    NWI_TRY(nwi_match(&input, used, b->out, b->err));
+    NWI_TRY(nwi_match(&input, b->out, b->err));
     b->out->keep_fp32 = model ? model->keep_fp32 : NULL;
     if (back)
         NWI_TRY(to_original_names(b, used, &selector));
@@ -467,8 +468,10 @@ static int choose_part(struct binder *b, uint32_t layout)
     NWI_TRY(nwi_detect(b->ckpt, b->component, &b->hints, &b->scratch, &b->detection,
                        b->err));
     NWI_TRY(pick_part(b));
-    if (!b->part)
-        return nwi_fail(b->err, NW_E_UNKNOWN_LAYOUT, "there is no tensor");
+    if (!b->part) {
+        (void)nwi_fail(b->err, NW_E_UNKNOWN_LAYOUT, "there is no tensor");
+        return NW_E_UNKNOWN_LAYOUT;
+    }
     if (layout != NW_LAYOUT_STORED)
         NWI_TRY(check_known(b));
     return b->options->flags & NW_LOAD_EMA ? use_averaged(b) : NW_OK;

@@ -21,7 +21,7 @@ struct detecting {
 /* ---- recognising one region ---- */
 
 static int match_region(struct detecting *d, const struct nwi_region *region,
-                        struct nwi_match *match)
+                        struct nwi_recognition *match)
 {
     struct nwi_header header;
     int code =
@@ -35,7 +35,7 @@ static int match_region(struct detecting *d, const struct nwi_region *region,
 /* As it is, then without the segments that all names share: files are saved out of all
  * kinds of wrappers. The region changes only if that helps. */
 static int recognise(struct detecting *d, struct nwi_region *region,
-                     struct nwi_match *match)
+                     struct nwi_recognition *match)
 {
     NWI_TRY(match_region(d, region, match));
     if (match->family)
@@ -46,7 +46,7 @@ static int recognise(struct detecting *d, struct nwi_region *region,
         return nwi_fail_nomem(d->err, region->n * sizeof *shorter.rows);
     memcpy(shorter.rows, region->rows, region->n * sizeof *shorter.rows);
     for (int i = 0; i < SHORTEN_MOST && nwi_region_shorten(&shorter, d->arena); i++) {
-        struct nwi_match again;
+        struct nwi_recognition again;
         NWI_TRY(match_region(d, &shorter, &again));
         if (!again.family)
             continue;
@@ -74,7 +74,7 @@ static const struct {
     [NWI_ROLE_DEPTH] = {"depth_estimator", NWI_KIND_OTHER},
 };
 
-static void set_match(struct nwi_found *part, const struct nwi_match *match)
+static void set_match(struct nwi_found *part, const struct nwi_recognition *match)
 {
     part->family = match->family;
     part->variant = match->variant;
@@ -111,7 +111,7 @@ static void find_halves(struct nwi_found *part)
 static int add_region(struct detecting *d, struct nwi_region *region,
                       struct nwi_detection *out)
 {
-    struct nwi_match match = {0};
+    struct nwi_recognition match = {0};
     struct nwi_found *part = &out->parts[out->n];
     *part = (struct nwi_found){.name = roles[region->role].name,
                                .kind = roles[region->role].kind};

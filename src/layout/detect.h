@@ -56,7 +56,7 @@ struct nwi_found *nwi_find_denoiser(const struct nwi_detection *out);
 /* The best row for the names of one region; *out is NULL if none fits or two fit equally
  * well, and then *why_not says what is near (one line). `role` narrows nothing, it breaks
  * no tie. */
-struct nwi_match {
+struct nwi_recognition {
     const struct nwi_family *family;
     const struct nwi_variant *variant;
     uint8_t layout; /* enum nwi_stored_layout */
@@ -65,7 +65,7 @@ struct nwi_match {
 };
 int nwi_detect_region(const struct nw_checkpoint *ckpt, const struct nwi_header *header,
                       const struct nwi_hints *hints, struct nwi_arena *arena,
-                      struct nwi_match *out, struct nw_error *err);
+                      struct nwi_recognition *out, struct nw_error *err);
 
 /* The config that a family and variant have built in: variant over family; NULL if there is
  * none. BAD_CONFIG: the table is wrong (a test reads every row). */

@@ -18,7 +18,6 @@ enum wanted_state {
 struct matching {
     const struct nwi_match_input *in;
     struct nwi_bindings *out;
-    bool *used;
     uint8_t *states;         /* [model->n_wanted], enum wanted_state */
     const uint32_t *outputs; /* [model->n_wanted]: output of that name, or NW_NONE */
     const char **names;      /* [model->n_wanted]: on the way out */
@@ -98,8 +97,8 @@ static int final_name(struct matching *m, struct nwi_binding *binding, bool *tak
 
 static void mark_used(struct matching *m, const struct nwi_mapped *mapped)
 {
-    if (m->used)
-        m->used[mapped->input] = true;
+    if (m->in->used)
+        m->in->used[mapped->input] = true;
 }
 
 static void add_item(struct matching *m, const struct nwi_mapped *mapped,
@@ -297,7 +296,7 @@ static int list_fates(struct matching *m)
 static uint8_t common_dtype(const struct matching *m)
 {
     size_t counts[NW_DTYPE_COUNT] = {0};
-    uint8_t best = NW_F32;
+    int best = NW_F32;
     for (size_t i = 0; i < m->out->n; i++) {
         if (m->out->items[i].n_parts == 0)
             continue;
@@ -306,11 +305,11 @@ static uint8_t common_dtype(const struct matching *m)
         if (nwi_dtype_is_float(dtype) && nw_dtype_bits(dtype) >= 8)
             counts[dtype]++;
     }
-    for (uint8_t dtype = 0; dtype < NW_DTYPE_COUNT; dtype++) {
+    for (int dtype = 0; dtype < NW_DTYPE_COUNT; dtype++) {
         if (counts[dtype] > counts[best])
             best = dtype;
     }
-    return best;
+    return (uint8_t)best;
 }
 
 static int fill_wanted(struct matching *m, uint32_t row, uint8_t dtype, uint8_t fill)
@@ -473,10 +472,10 @@ static void type_constants(struct matching *m, uint8_t dtype)
     }
 }
 
-int nwi_match(const struct nwi_match_input *input, bool *used, struct nwi_bindings *out,
+int nwi_match(const struct nwi_match_input *input, struct nwi_bindings *out,
               struct nw_error *err)
 {
-    struct matching m = {.in = input, .out = out, .used = used, .err = err};
+    struct matching m = {.in = input, .out = out, .err = err};
     NWI_TRY(prepare(&m));
     for (uint32_t i = 0; i < input->mapping->n_outputs; i++)
         NWI_TRY(take_output(&m, i));

@@ -19,12 +19,13 @@ struct nwi_match_input {
         *selector; /* of the names on the way out; NULL: takes all, no new
                                       names (they get another layout afterwards) */
     struct nwi_arena *arena;
+    bool *
+        used; /* [given->n], all false: is told which went into an item; NULL: not asked */
 };
 
-/* Fills the items and the lists of *out; sets `refused` as the options' policies say.
- * `used`, [given->n] or NULL, is told which inputs went into an item. NOMEM; ARG (init
- * without a fill rule); LIMIT. */
-int nwi_match(const struct nwi_match_input *input, bool *used, struct nwi_bindings *out,
+/* Fills the items and the lists of *out; sets `refused` as the options' policies say. NOMEM;
+ * ARG (init without a fill rule); LIMIT. */
+int nwi_match(const struct nwi_match_input *input, struct nwi_bindings *out,
               struct nw_error *err);
 
 bool nwi_names_add(struct nwi_names *names, const char *name, struct nwi_arena *arena);

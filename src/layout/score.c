@@ -231,12 +231,12 @@ static void rank(struct scoring *s, struct ranking *ranking)
 
 int nwi_detect_region(const struct nw_checkpoint *ckpt, const struct nwi_header *header,
                       const struct nwi_hints *hints, struct nwi_arena *arena,
-                      struct nwi_match *out, struct nw_error *err)
+                      struct nwi_recognition *out, struct nw_error *err)
 {
     struct scoring s = {
         .ckpt = ckpt, .header = header, .hints = hints, .err = err, .hasty = true};
     struct ranking ranking;
-    *out = (struct nwi_match){0};
+    *out = (struct nwi_recognition){0};
     rank(&s, &ranking);
     s.hasty = false;
     if (s.code == NW_OK && (!ranking.best.family || ranking.tied))

@@ -195,8 +195,10 @@ static void read_attention(struct nwi_config *c, struct nwi_wan *wan)
         double wanted = 0;
         if (item->kind != NWI_JSON_IS_NUMBER || !nwi_parse_real(item->text, &wanted))
             continue;
-        for (size_t i = 0; i < wan->mult.n; i++, wanted *= 2)
+        for (size_t i = 0; i < wan->mult.n; i++) {
             wan->attention[i] = wan->attention[i] || wanted == 1;
+            wanted *= 2;
+        }
     }
 }
 

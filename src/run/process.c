@@ -206,7 +206,7 @@ static int deliver(struct nwi_worker *worker, const struct nwi_piece *piece,
 {
     struct nwi_run *run = worker->run;
     int code;
-    if (piece->target->transposed)
+    if (src && piece->target->transposed) /* it is never read in place */
         code = scatter(worker, piece, src, err);
     else if (!is_cast(piece))
         code = copy(worker, piece, src, err);
