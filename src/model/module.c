@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arith.h"
+
 /* ---- where one is ---- */
 
 static size_t enter(struct nwi_module *m, const char *format, va_list args)
@@ -75,21 +77,39 @@ size_t nwi_enter_block(struct nwi_module *m, const char *format, ...)
 
 /* ---- single tensors ---- */
 
+/* Bytes of the widest type that a tensor may have: what a file can hold. */
+#define TENSOR_BYTES ((uint64_t)INT64_MAX)
+#define WIDEST       16u
+
+static void copy_dims(struct nwi_module *m, const char *name, struct nwi_dims dims,
+                      uint64_t *shape)
+{
+    uint64_t bytes = WIDEST;
+    for (size_t i = 0; i < dims.n; i++) {
+        if (dims.at[i] < 0) {
+            nwi_config_fail(m->config, NW_E_BAD_CONFIG,
+                            "the config makes a dimension of %s%s %lld", m->path, name,
+                            (long long)dims.at[i]);
+            return;
+        }
+        shape[i] = (uint64_t)dims.at[i];
+        if (!nwi_mul(bytes, shape[i], &bytes) || bytes > TENSOR_BYTES) {
+            nwi_config_fail(m->config, NW_E_LIMIT,
+                            "the config makes %s%s larger than any file can be",
+                            m->path, name);
+            return;
+        }
+    }
+}
+
 static const uint64_t *copy_shape(struct nwi_module *m, const char *name,
                                   struct nwi_dims dims)
 {
     uint64_t *shape = nwi_arena_array(&m->model->arena, dims.n, sizeof *shape);
-    if (!shape) {
+    if (shape)
+        copy_dims(m, name, dims, shape);
+    else
         fail_nomem(m);
-        return NULL;
-    }
-    for (size_t i = 0; i < dims.n; i++) {
-        if (dims.at[i] < 0)
-            nwi_config_fail(m->config, NW_E_BAD_CONFIG,
-                            "the config makes a dimension of %s%s %lld", m->path, name,
-                            (long long)dims.at[i]);
-        shape[i] = (uint64_t)dims.at[i];
-    }
     return shape;
 }
 
