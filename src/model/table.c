@@ -55,7 +55,8 @@ static int check_row(const struct nw_model_table *table, size_t i, struct nw_err
                         row->tied_to);
     const struct nw_wanted_tensor *first = &table->tensors[row->tied_to];
     if (first->rank != row->rank ||
-        memcmp(first->shape, row->shape, row->rank * sizeof *row->shape) != 0)
+        (row->rank > 0 &&
+         memcmp(first->shape, row->shape, row->rank * sizeof *row->shape) != 0))
         return nwi_fail(err, NW_E_ARG, "%.200s is tied to a tensor of another shape",
                         row->name);
     return NW_OK;
