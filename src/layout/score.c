@@ -72,7 +72,8 @@ static bool holds(struct scoring *s, const char *fact)
 struct tally {
     unsigned held;
     unsigned total;
-    unsigned near; /* held, of those that ask for something to be there */
+    unsigned asks; /* those that ask for something to be there */
+    unsigned near; /* held, of these */
 };
 
 static struct tally count(struct scoring *s, const struct nwi_signature *signature)
@@ -85,6 +86,7 @@ static struct tally count(struct scoring *s, const struct nwi_signature *signatu
         if (s->hasty && !held && !of_values)
             return (struct tally){.total = 1};
         tally.held += held;
+        tally.asks += facts[i][0] != '!';
         tally.near += held && facts[i][0] != '!';
     }
     for (size_t i = 0; facts[i]; i++) {
@@ -110,26 +112,44 @@ struct ranking {
     size_t n_near;
 };
 
-/* The larger share of facts is nearer. */
+/* The larger share of what must be there is nearer, then of all facts. */
 static bool is_nearer(const struct tally *a, const struct tally *b)
 {
-    return a->near * b->total > b->near * a->total;
+    if (a->near * b->asks != b->near * a->asks)
+        return a->near * b->asks > b->near * a->asks;
+    return a->held * b->total > b->held * a->total;
 }
 
+/* Where the family stands among the nearest already, n_near if it does not. */
+static size_t find_near(const struct ranking *ranking,
+                        const struct candidate *candidate)
+{
+    size_t i = 0;
+    while (i < ranking->n_near && (ranking->near[i].family != candidate->family ||
+                                   ranking->near[i].layout != candidate->layout))
+        i++;
+    return i;
+}
+
+/* Once a family and layout, however many signatures it has. */
 static void note_near(struct ranking *ranking, const struct candidate *candidate)
 {
-    size_t at = ranking->n_near;
+    size_t last = find_near(ranking, candidate);
+    size_t at = last;
     if (candidate->tally.near == 0)
+        return;
+    if (last == NEAR_MOST)
+        at = --last; /* no room: the farthest goes, if this is nearer */
+    if (last < ranking->n_near &&
+        !is_nearer(&candidate->tally, &ranking->near[last].tally))
         return;
     while (at > 0 && is_nearer(&candidate->tally, &ranking->near[at - 1].tally))
         at--;
-    if (at == NEAR_MOST)
-        return;
-    size_t last = ranking->n_near < NEAR_MOST ? ranking->n_near : (size_t)NEAR_MOST - 1;
     for (size_t i = last; i > at; i--)
         ranking->near[i] = ranking->near[i - 1];
     ranking->near[at] = *candidate;
-    ranking->n_near = last + 1;
+    if (last == ranking->n_near)
+        ranking->n_near++;
 }
 
 static void consider(struct scoring *s, struct ranking *ranking,

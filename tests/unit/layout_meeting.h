@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A file and a caller's table that meet in a plan, both written as text:
  * "a.weight[2,2] b[3]" is a file of F32 tensors, every element its number in the file
- * from 1; a table's rows may end in "~" (computed by the module), "0" or "1" (that fill),
+ * from 1 ("b[3]0": zeros); a table's rows may end in "~" (computed by the module), "0" or "1" (that fill),
  * "=K" (tied to row K). */
 #ifndef NWT_LAYOUT_MEETING_H
 #define NWT_LAYOUT_MEETING_H
@@ -25,7 +25,7 @@ struct meeting {
     struct nw_model_table table;
     struct nw_wanted_tensor rows[MEETING_ROWS];
     uint64_t shapes[MEETING_ROWS][4];
-    char names[MEETING_ROWS][64];
+    char names[MEETING_ROWS][128];
     struct nw_model *model;
     struct nw_load_options options;
     struct nw_plan *plan;
@@ -34,12 +34,12 @@ struct meeting {
 };
 
 /* "name[2,3]", up to what follows the bracket. */
-static inline const char *meeting_item(const char *at, char name[64], uint64_t shape[4],
+static inline const char *meeting_item(const char *at, char name[128], uint64_t shape[4],
                                        uint32_t *rank)
 {
     const char *open = strchr(at, '[');
     assert_non_null(open);
-    assert_true(open - at < 64);
+    assert_true(open - at < 128);
     memcpy(name, at, (size_t)(open - at));
     name[open - at] = '\0';
     *rank = 0;
@@ -59,7 +59,7 @@ static inline void meeting_file(struct meeting *m, const char *tensors)
     float value = 1;
     nwt_st_begin(&b);
     while (*tensors) {
-        char name[64];
+        char name[128];
         uint64_t shape[4];
         float data[256];
         uint32_t rank = 0;
@@ -69,7 +69,8 @@ static inline void meeting_file(struct meeting *m, const char *tensors)
             n *= shape[d];
         assert_true(n <= 256);
         for (size_t i = 0; i < n; i++)
-            data[i] = value++;
+            data[i] = *tensors == '0' ? 0 : value++;
+        tensors += *tensors == '0';
         nwt_st_add(&b, name, "F32", rank, shape, data, n * sizeof *data);
         tensors += *tensors == ' ';
     }
