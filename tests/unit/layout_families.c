@@ -144,12 +144,19 @@ static void signatures_are_told_apart(void **state)
 
 /* ---- classes ---- */
 
+/* Recognised only, and so named for those who know it. */
+static bool has_rules(const struct nwi_family *f)
+{
+    return f->rules || f->same_names;
+}
+
 static void check_class(struct nwi_arena *arena)
 {
     (void)arena;
-    if (family->klass && !nwi_architecture_find(family->klass))
-        (void)fprintf(stderr, "skipped: %s/%s: no class %s yet\n", family->name,
-                      family->component, family->klass);
+    if (has_rules(family) && !family->klass)
+        problem("it has rules and no class");
+    if (has_rules(family) && family->klass && !nwi_architecture_find(family->klass))
+        problem("no class %s", family->klass);
 }
 
 static void classes_are_known(void **state)
