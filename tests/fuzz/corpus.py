@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""corpus.py: writes tests/fuzz/corpus/{safetensors,index,rules,yaml} anew: small files by hand, one for
-each thing that is worth starting from."""
+"""corpus.py: writes tests/fuzz/corpus/{safetensors,index,rules,yaml,config,detect} anew: small files by
+hand, one for each thing that is worth starting from."""
 import json
 import pathlib
 import struct
@@ -214,10 +214,40 @@ YAML = {
     "directive": b"%YAML 1.2\n%TAG ! tag:x,2000:\n---\na: !b c\n",
 }
 
+MODELS = pathlib.Path(__file__).resolve().parent.parent / "model" / "configs"
+
+
+def config(klass, which):
+    """The `which`-th config that the skeletons of a class are tested with."""
+    chosen = json.loads((MODELS / f"{klass}.json").read_text())[which]
+    return f"{klass}\n{json.dumps(chosen)}".encode()
+
+
+CONFIG = {
+    "empty": b"",
+    "defaults": b"UNet2DConditionModel",
+    "named": b'-\n{"_class_name":"AutoencoderKL","act_fn":"silu","more":[1,{"a":null}]}',
+    "architectures": b'-\n{"architectures":["T5EncoderModel"],"num_layers":1}',
+    "model-type": b'-\n{"model_type":"clip_text_model","num_hidden_layers":1}',
+    "deep": b"FluxTransformer2DModel\n" + b'{"num_layers":4096,"num_single_layers":4097}',
+    "negative": b'AutoencoderKL\n{"block_out_channels":[0,-1,1048577,1e300]}',
+    "no-object": b"LlamaModel\n[]",
+    **{klass: config(klass, which) for klass, which in (
+        ("AutoencoderDC", 1), ("AutoencoderKL", 3), ("AutoencoderKLLTXVideo", 1),
+        ("AutoencoderKLWan", 1), ("CLIPModel", 0), ("ControlNetModel", 0),
+        ("CosmosTransformer3DModel", 0), ("FluxTransformer2DModel", 0),
+        ("Gemma3ForConditionalGeneration", 0), ("HunyuanVideoTransformer3DModel", 0),
+        ("LTX2VideoTransformer3DModel", 0), ("MotionAdapter", 0),
+        ("Qwen2_5_VLForConditionalGeneration", 0), ("SD3Transformer2DModel", 0),
+        ("SiglipVisionModel", 0), ("StableCascadeUNet", 0), ("T5EncoderModel", 0),
+        ("UNet2DConditionModel", 1), ("WanTransformer3DModel", 0))},
+}
+
 
 def main():
     total = 0
-    families = (("safetensors", SAFETENSORS), ("index", INDEX), ("rules", RULES), ("yaml", YAML))
+    families = (("safetensors", SAFETENSORS), ("index", INDEX), ("rules", RULES), ("yaml", YAML),
+                ("config", CONFIG))
     for folder, inputs in families:
         (ROOT / folder).mkdir(parents=True, exist_ok=True)
         for name, data in inputs.items():
