@@ -243,11 +243,47 @@ CONFIG = {
         ("UNet2DConditionModel", 1), ("WanTransformer3DModel", 0))},
 }
 
+FAMILIES = [line[4:-1] for line in (pathlib.Path(__file__).resolve().parents[2] / "src" / "layout"
+                                    / "family_list.h").read_text().splitlines()
+            if line.startswith("ROW(")]
+
+
+def model(family, original=True, prefix=None):
+    """A step of scene.h: the model of a family, by default under the family's own prefix."""
+    return bytes([0, FAMILIES.index(family), 2 * (127 if prefix is None else prefix) + original])
+
+
+def detect(*steps, part=0, klass=255):
+    """`part`: its number and how it is asked for, 1 leniently, 2 by component, 4 by class."""
+    return bytes([part, klass]) + b"".join(steps)
+
+
+DETECT = {
+    "empty": detect(),
+    "single": detect(bytes([1, 2, 0, 28, 107, 2, 10, 4, 4])),
+    "list": detect(bytes([2, 20, 1, 28, 47, 1, 69, 107, 2, 10, 20, 20])),
+    "sd1": detect(model("sd1_unet"), model("autoencoder_kl"), model("clip_l")),
+    "sdxl": detect(model("sdxl_unet"), model("autoencoder_kl_sdxl"), model("openclip_g"), part=2 + 8),
+    "sd3": detect(model("sd3_transformer"), model("autoencoder_kl_sd3"), model("t5"), part=4 + 16),
+    "sd3-cut": detect(model("sd3_transformer"), bytes([3, 0, 40, 8])),
+    "flux-module": detect(model("flux_transformer", prefix=2)),
+    "flux-resized": detect(model("flux_transformer"), bytes([4, 0, 9, 0, 5])),
+    "flux-renamed": detect(model("flux_transformer", False), bytes([5, 0, 0, 127, 70, 75])),
+    "two": detect(model("wan_transformer"), model("mochi_transformer")),
+    **{f"{name}-{'original' if original else 'class'}": detect(model(name, original), part=1)
+       for original in (True, False) for name in (
+           "svd_unet", "controlnet", "controlnet_union", "clip_vision", "llama", "hidream_transformer",
+           "chroma_radiance", "auraflow_transformer", "qwen_image_transformer", "z_image_controlnet",
+           "hunyuan_dit_transformer", "cogvideox_transformer", "ltx2_transformer", "wan_vae",
+           "wan_animate_transformer", "hunyuan_video_transformer", "cascade_prior", "cosmos_vae",
+           "animatediff_adapter", "autoencoder_dc")},
+}
+
 
 def main():
     total = 0
     families = (("safetensors", SAFETENSORS), ("index", INDEX), ("rules", RULES), ("yaml", YAML),
-                ("config", CONFIG))
+                ("config", CONFIG), ("detect", DETECT))
     for folder, inputs in families:
         (ROOT / folder).mkdir(parents=True, exist_ok=True)
         for name, data in inputs.items():
