@@ -389,7 +389,7 @@ static int to_original_names(struct binder *b, const bool *used,
 
 /* ---- all of it ---- */
 
-static void describe(struct binder *b, uint32_t layout)
+static int describe(struct binder *b, uint32_t layout)
 {
     static const char *const words[] = {
         [NW_LAYOUT_STORED] = "stored",
@@ -409,6 +409,9 @@ static void describe(struct binder *b, uint32_t layout)
     b->out->layout = words[layout];
     b->out->prefix =
         nwi_arena_copy(b->arena, part->region.prefix, strlen(part->region.prefix));
+    if (!b->out->component || !b->out->prefix)
+        return nwi_fail_nomem(b->err, strlen(part->name));
+    return NW_OK;
 }
 
 static int match_model(struct binder *b, uint32_t layout, struct nw_model *model,
@@ -482,7 +485,7 @@ static int bind(struct binder *b, uint32_t layout)
     struct nwi_mapping_of mapping;
     struct nw_model *model = NULL;
     NWI_TRY(choose_part(b, layout));
-    describe(b, layout);
+    NWI_TRY(describe(b, layout));
     if (layout == NW_LAYOUT_STORED)
         return bind_stored_part(b);
     b->given_made = true;

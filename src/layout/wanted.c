@@ -173,9 +173,12 @@ static int keep_path(struct wanting *w)
     if (!root || nwi_yaml_is_name(w->path))
         return NW_OK;
     w->bindings->config_path = nwi_arena_copy(arena, w->path, strlen(w->path));
-    if (nwi_path_kind(root) == NWI_PATH_FOLDER)
-        w->bindings->config_root = nwi_arena_copy(arena, root, strlen(root));
-    return w->bindings->config_path ? NW_OK : nwi_fail_nomem(w->err, strlen(w->path));
+    if (!w->bindings->config_path)
+        return nwi_fail_nomem(w->err, strlen(w->path));
+    if (nwi_path_kind(root) != NWI_PATH_FOLDER)
+        return NW_OK;
+    w->bindings->config_root = nwi_arena_copy(arena, root, strlen(root));
+    return w->bindings->config_root ? NW_OK : nwi_fail_nomem(w->err, strlen(root));
 }
 
 static int want(struct wanting *w, struct nw_model **out)

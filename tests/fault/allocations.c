@@ -36,11 +36,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Call number `n` (from 0) from now on fails; < 0: none. */
 static void arm(long n)
 {
-    memory.calls = 0;
-    memory.fail_at = n;
+    fault_arm(&memory, n);
 }
 
 static int open_counted(const char *path, struct nw_checkpoint **out,
@@ -60,20 +58,10 @@ static struct nw_checkpoint *open_now(const char *path)
     return ckpt;
 }
 
-/* After a call during which number n was to fail: false if there was no such number. */
 static bool judge(const char *what, long n, int code, const struct nw_error *err,
                   long live)
 {
-    bool fired = memory.calls > n;
-    arm(-1);
-    if (code != (fired ? NW_E_NOMEM : NW_OK))
-        fail_msg("%s, allocation %ld fails: got %s (%s)", what, n, nw_code_name(code),
-                 err->message);
-    if (fired && memory.live != live)
-        fail_msg("%s, allocation %ld fails: %ld blocks leaked", what, n,
-                 memory.live - live);
-    assert_true(!fired || err->message[0]);
-    return fired;
+    return fault_judge(&memory, what, n, code, err, live);
 }
 
 static void assert_none_left(void)

@@ -165,6 +165,29 @@ static inline bool fault_has_temporary(const char *folder)
     return nftw(folder, fault_check_entry, 16, FTW_PHYS) != 0;
 }
 
+/* Call number `n` (from 0) from now on fails; < 0: none. */
+static inline void fault_arm(struct nwt_allocator *memory, long n)
+{
+    memory->calls = 0;
+    memory->fail_at = n;
+}
+
+/* After a call during which number n was to fail: false if there was no such number. */
+static inline bool fault_judge(struct nwt_allocator *memory, const char *what, long n,
+                               int code, const struct nw_error *err, long live)
+{
+    bool fired = memory->calls > n;
+    fault_arm(memory, -1);
+    if (code != (fired ? NW_E_NOMEM : NW_OK))
+        fail_msg("%s, allocation %ld fails: got %s (%s)", what, n, nw_code_name(code),
+                 err->message);
+    if (fired && memory->live != live)
+        fail_msg("%s, allocation %ld fails: %ld blocks leaked", what, n,
+                 memory->live - live);
+    assert_true(!fired || err->message[0]);
+    return fired;
+}
+
 /* A way to load. */
 struct fault_way {
     int dtype;
