@@ -91,6 +91,7 @@ man_page() {
 
 step "README: the C code is examples/load.c" readme_code
 step "README: the commands run" readme_commands
+step "the families" python3 scripts/family_table.py "$build/netweight" --check
 step "links" links
 step "names of the library" names
 if [ -f doc/libnetweight.3.scd ]; then
