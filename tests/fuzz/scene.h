@@ -208,11 +208,15 @@ static inline uint8_t scene_next(struct scene *scene)
     return scene->at < scene->end ? *scene->at++ : 0;
 }
 
+/* UINT64_MAX: more than ELEMS, if only on the way. */
 static inline uint64_t scene_elems(const struct scene_row *row)
 {
     uint64_t n = 1;
-    for (uint32_t i = 0; i < row->rank; i++)
+    for (uint32_t i = 0; i < row->rank; i++) {
+        if (row->shape[i] > 0 && n > ELEMS / row->shape[i])
+            return UINT64_MAX;
         n *= row->shape[i];
+    }
     return n;
 }
 
