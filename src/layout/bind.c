@@ -340,6 +340,7 @@ static int find_original_rules(struct binder *b, const struct nwi_rules **rules)
         .own = &b->detection,
         .part = b->part,
         .hints = &b->hints,
+        .klass = b->options->klass ? b->options->klass : b->part->klass,
     };
     NWI_TRY(nwi_company_find(&input, &b->scratch, &company, b->err));
     if (!is_original(b))

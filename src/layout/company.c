@@ -48,6 +48,21 @@ static const struct nwi_original_part *find_row(const struct nwi_found *part,
     return NULL;
 }
 
+/* Its class tells enough where its few or odd names did not: the first family that converts
+ * to that class. */
+static const struct nwi_family *family_of(const struct nwi_company_input *in)
+{
+    const struct nwi_family *const *family = nwi_families;
+    if (in->part->family || !in->klass)
+        return in->part->family;
+    for (; *family; family++) {
+        if ((*family)->rules && (*family)->klass &&
+            strcmp((*family)->klass, in->klass) == 0)
+            break;
+    }
+    return *family;
+}
+
 int nwi_company_find(const struct nwi_company_input *in, struct nwi_arena *arena,
                      struct nwi_company *out, struct nw_error *err)
 {
@@ -55,7 +70,7 @@ int nwi_company_find(const struct nwi_company_input *in, struct nwi_arena *arena
     const struct nwi_found *denoiser = NULL;
     NWI_TRY(find_denoiser(in, arena, &denoiser, err));
     const struct nwi_original_part *row = find_row(part, denoiser);
-    const struct nwi_family *family = row && row->family ? row->family : part->family;
+    const struct nwi_family *family = row && row->family ? row->family : family_of(in);
     const char *prefix = family ? family->prefix : NULL;
     if (row && row->prefix)
         prefix = row->prefix;

@@ -17,6 +17,7 @@ struct nwi_company_input {
     const struct nwi_detection *own; /* the parts of that component */
     const struct nwi_found *part;    /* one of them */
     const struct nwi_hints *hints;
+    const char *klass; /* that it is loaded as; NULL: not known */
 };
 
 /* The denoiser is looked for among the parts, then in the other components. NOMEM, IO. */
