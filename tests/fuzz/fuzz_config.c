@@ -9,7 +9,7 @@
 #include "model/model.h"
 #include "source/header.h"
 
-#define MEMORY_MOST ((size_t)96 << 20)
+#define MEMORY_MOST ((size_t)48 << 20)
 
 static size_t held;
 
