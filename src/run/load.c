@@ -166,6 +166,15 @@ static void number_states(struct nw_weights *weights)
     }
 }
 
+static int prefault(const struct nw_checkpoint *ckpt, const struct nwi_target *target,
+                    const struct nw_storage *storage, struct nw_error *err)
+{
+    const struct nwi_stored *stored = &ckpt->tensors[target->parts[0].source];
+    int code = nwi_mapping_populate(storage->mapping, ckpt->files[stored->file].file,
+                                    storage->data, (size_t)storage->nbytes, err);
+    return nwi_error_in_tensor(err, code, target->info.name);
+}
+
 static int place_mapped(struct nw_weights *weights, struct nw_error *err)
 {
     void *data = NULL;
@@ -174,10 +183,9 @@ static int place_mapped(struct nw_weights *weights, struct nw_error *err)
         if (!nwi_target_mapped(target))
             continue;
         NWI_TRY(place(weights, i, &data, err));
-        const struct nw_storage *storage = weights->storages[i];
-        if (weights->plans[weights->states[i].plan]->options.flags & NW_LOAD_PREFAULT)
-            NWI_TRY(nwi_mapping_populate(storage->mapping, data,
-                                         (size_t)storage->nbytes, err));
+        const struct nw_plan *plan = weights->plans[weights->states[i].plan];
+        if (plan->options.flags & NW_LOAD_PREFAULT)
+            NWI_TRY(prefault(plan->ckpt, target, weights->storages[i], err));
     }
     return NW_OK;
 }

@@ -61,23 +61,35 @@ void nwi_mapping_drop(struct nwi_mapping *mapping, void *data, size_t nbytes)
         (void)madvise(mapping->data + begin, end - begin, MADV_DONTNEED);
 }
 
-int nwi_mapping_populate(const struct nwi_mapping *mapping, const void *data,
-                         size_t nbytes, struct nw_error *err)
+/* errno of what went wrong, or 0. */
+static int bring_in(uint8_t *data, size_t nbytes)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t begin = (size_t)((const uint8_t *)data - mapping->data);
-    size_t end = begin + nbytes;
-    begin &= ~(page - 1);
-    if (!nbytes)
-        return NW_OK;
-    if (madvise(mapping->data + begin, end - begin, MADV_WILLNEED) != 0)
-        return nwi_fail_sys(err, errno, "cannot read ahead");
-    while (madvise(mapping->data + begin, end - begin, MADV_POPULATE_READ) != 0) {
+    if (madvise(data, nbytes, MADV_WILLNEED) != 0)
+        return errno;
+    while (madvise(data, nbytes, MADV_POPULATE_READ) != 0) {
         if (errno == EINTR || errno == EAGAIN)
             continue;
         if (errno == EINVAL) /* before Linux 5.14: read ahead is all there is */
-            return NW_OK;
-        return nwi_fail_sys(err, errno, "cannot bring the pages of a mapped tensor in");
+            return 0;
+        return errno;
     }
-    return NW_OK;
+    return 0;
+}
+
+int nwi_mapping_populate(const struct nwi_mapping *mapping, const struct nwi_file *file,
+                         const void *data, size_t nbytes, struct nw_error *err)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t offset = (size_t)((const uint8_t *)data - mapping->data);
+    size_t begin = offset & ~(page - 1);
+    if (!nbytes)
+        return NW_OK;
+    int sys = bring_in(mapping->data + begin, offset + nbytes - begin);
+    if (!sys)
+        return NW_OK;
+    /* A file that was cut has no page there: that is the reason to tell. */
+    NWI_TRY(nwi_file_check_unchanged(file, err));
+    int code = nwi_fail_sys_at(err, sys, offset,
+                               "cannot bring the pages of a mapped tensor in");
+    return nwi_error_in_file(err, code, file->path);
 }

@@ -26,8 +26,9 @@ void nwi_mapping_release(struct nwi_mapping *mapping);
 /* Gives the whole pages within [data, data + nbytes) back: nobody looks at them any
  * more. */
 void nwi_mapping_drop(struct nwi_mapping *mapping, void *data, size_t nbytes);
-/* Brings every page of the range in. IO if one cannot be read. */
-int nwi_mapping_populate(const struct nwi_mapping *mapping, const void *data,
-                         size_t nbytes, struct nw_error *err);
+/* Brings every page of the range in; `file` is what was mapped. CHANGED if it is no longer
+ * what it was when it was opened and a page could not be read for it, else IO. */
+int nwi_mapping_populate(const struct nwi_mapping *mapping, const struct nwi_file *file,
+                         const void *data, size_t nbytes, struct nw_error *err);
 
 #endif

@@ -34,8 +34,8 @@ struct meeting {
 };
 
 /* "name[2,3]", up to what follows the bracket. */
-static inline const char *meeting_item(const char *at, char name[128], uint64_t shape[4],
-                                       uint32_t *rank)
+static inline const char *meeting_item(const char *at, char name[128],
+                                       uint64_t shape[4], uint32_t *rank)
 {
     const char *open = strchr(at, '[');
     assert_non_null(open);
