@@ -63,7 +63,10 @@ find_missing() {
     need git have git
     want valgrind have valgrind
     want qemu-user have qemu-x86_64
-    [ "$(uname -m)" = aarch64 ] || want gcc-aarch64-linux-gnu have aarch64-linux-gnu-gcc
+    if [ "$(uname -m)" != aarch64 ]; then
+        want gcc-aarch64-linux-gnu have aarch64-linux-gnu-gcc
+        want libc6-dev-arm64-cross cross_header stdint.h
+    fi
     if [ -n "$comparing" ]; then
         need python3-venv python3 -c 'import ensurepip, venv'
         want zsh have zsh
@@ -71,6 +74,7 @@ find_missing() {
         want man-db have man
     fi
 }
+cross_header() { echo "#include <$1>" | aarch64-linux-gnu-gcc -E -x c -; }
 header_cmocka() {
     printf '#include <%s>\n' stdarg.h stddef.h stdint.h setjmp.h cmocka.h | cc -E -x c -
 }
