@@ -173,7 +173,19 @@ uint64_t nwi_pages_size(const struct nwi_memory *memory, uint64_t size)
     return size > UINT64_MAX - page ? UINT64_MAX : nwi_round_up(size, page);
 }
 
-void *nwi_alloc_pages(struct nwi_memory *memory, size_t size, bool huge)
+static void *cut_stretch(struct nwi_stretch *stretch, size_t size)
+{
+    if (size > stretch->left)
+        return NULL;
+    void *ptr = stretch->at;
+    stretch->at += size;
+    stretch->left -= size;
+    return ptr;
+}
+
+/* Counts the pages and has them made; `stretch` may be NULL. */
+static void *counted_pages(struct nwi_memory *memory, size_t size,
+                           struct nwi_stretch *stretch)
 {
     if (memory->allocator.alloc)
         return nwi_alloc(memory, size);
@@ -181,12 +193,20 @@ void *nwi_alloc_pages(struct nwi_memory *memory, size_t size, bool huge)
     uint64_t now = 0;
     if (size == 0 || !count(memory, rounded, &now))
         return NULL;
-    void *ptr = huge ? map_huge((size_t)rounded) : map_pages((size_t)rounded);
+    void *ptr = stretch ? cut_stretch(stretch, (size_t)rounded) : NULL;
+    if (!ptr)
+        ptr = rounded >= HUGE_PAGE ? map_huge((size_t)rounded)
+                                   : map_pages((size_t)rounded);
     if (ptr)
         note_peak(memory, now);
     else
         uncount(memory, rounded);
     return ptr;
+}
+
+void *nwi_alloc_pages(struct nwi_memory *memory, size_t size)
+{
+    return counted_pages(memory, size, NULL);
 }
 
 void nwi_free_pages(struct nwi_memory *memory, void *ptr, size_t size)
@@ -200,6 +220,29 @@ void nwi_free_pages(struct nwi_memory *memory, void *ptr, size_t size)
     uint64_t rounded = nwi_pages_size(memory, size);
     (void)munmap(ptr, (size_t)rounded);
     uncount(memory, rounded);
+}
+
+void nwi_stretch_reserve(struct nwi_stretch *stretch, const struct nwi_memory *memory,
+                         uint64_t size)
+{
+    *stretch = (struct nwi_stretch){0};
+    if (memory->allocator.alloc || size < HUGE_PAGE || size > SIZE_MAX)
+        return;
+    stretch->at = map_huge((size_t)nwi_pages_size(memory, size));
+    stretch->left = stretch->at ? (size_t)nwi_pages_size(memory, size) : 0;
+}
+
+void *nwi_stretch_alloc(struct nwi_stretch *stretch, struct nwi_memory *memory,
+                        size_t size)
+{
+    return counted_pages(memory, size, stretch);
+}
+
+void nwi_stretch_close(struct nwi_stretch *stretch)
+{
+    if (stretch->left)
+        (void)munmap(stretch->at, stretch->left);
+    *stretch = (struct nwi_stretch){0};
 }
 
 uint64_t nwi_memory_used(const struct nwi_memory *memory)

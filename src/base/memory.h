@@ -32,10 +32,33 @@ void *nwi_zalloc(struct nwi_memory *memory, size_t size); /* zeroed */
 void nwi_free(struct nwi_memory *memory, void *ptr, size_t size);
 
 /* Data buffers: zeroed by the system where it is the source (do not rely on it with a caller's
- * allocator); aligned to 64 bytes at least, to a page with the system's. `huge` asks for huge
- * pages and 2 MiB alignment of the address. */
-void *nwi_alloc_pages(struct nwi_memory *memory, size_t size, bool huge);
+ * allocator); aligned to 64 bytes at least, to a page with the system's. From 2 MiB on aligned to
+ * that, and huge pages are asked for. */
+void *nwi_alloc_pages(struct nwi_memory *memory, size_t size);
 void nwi_free_pages(struct nwi_memory *memory, void *ptr, size_t size);
+
+/* Address space that data buffers are cut from one behind the other, so that huge pages cover the
+ * seams between them, too: every buffer by itself has up to two ends of small pages, and touching
+ * those costs more than all the rest. Zeroed: nothing reserved, every buffer is by itself. For one
+ * thread at a time. */
+struct nwi_stretch {
+    uint8_t *at; /* NULL: nothing reserved */
+    size_t left;
+};
+
+/* Address space for buffers of `size` bytes together, each as nwi_pages_size counts it; nothing is
+ * counted yet. Where there is no address space, or with a caller's allocator, nothing is
+ * reserved. Whoever reserves closes. */
+void nwi_stretch_reserve(struct nwi_stretch *stretch, const struct nwi_memory *memory,
+                         uint64_t size);
+/* nwi_alloc_pages out of the stretch while it lasts. Given back by nwi_free_pages, each by
+ * itself; parts of a huge page return to the system with its other parts, or when memory is
+ * short. */
+void *nwi_stretch_alloc(struct nwi_stretch *stretch, struct nwi_memory *memory,
+                        size_t size);
+/* Gives back what nobody took; buffers stay. */
+void nwi_stretch_close(struct nwi_stretch *stretch);
+
 /* What nwi_alloc_pages(size) counts: rounded to pages. */
 uint64_t nwi_pages_size(const struct nwi_memory *memory, uint64_t size);
 

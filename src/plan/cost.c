@@ -42,17 +42,26 @@ static uint64_t ring_bytes(const struct nw_load_options *options, uint64_t read_
     return nwi_round_up(nwi_min(ring, most), 4096);
 }
 
-static uint64_t memory_bytes(const struct nw_plan *plan)
+uint64_t nwi_plan_data_bytes(const struct nw_plan *plan)
 {
     uint64_t n = 0;
     for (size_t i = 0; i < plan->n_targets; i++) {
         const struct nwi_target *target = &plan->targets[i];
-        n += nwi_storage_bytes(target->info.rank, target->info.name_size);
         if (!nwi_target_mapped(target) && target->place.pool == NWI_NO_POOL)
             n += nwi_pages_size(plan->memory, target->info.nbytes);
     }
     for (size_t i = 0; i < plan->n_pools; i++)
         n += nwi_pages_size(plan->memory, plan->pools[i].nbytes);
+    return n;
+}
+
+static uint64_t memory_bytes(const struct nw_plan *plan)
+{
+    uint64_t n = nwi_plan_data_bytes(plan);
+    for (size_t i = 0; i < plan->n_targets; i++) {
+        const struct nw_target *info = &plan->targets[i].info;
+        n += nwi_storage_bytes(info->rank, info->name_size);
+    }
     return n + plan->n_targets * sizeof(void *) + plan->n_pools * sizeof(void *);
 }
 

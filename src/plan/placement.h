@@ -17,7 +17,6 @@
 #define NWI_POOL_LIMIT (64u << 10) /* tensors below this share a block (design) */
 #define NWI_POOL_BLOCK (1u << 20)  /* largest block */
 #define NWI_POOL_ALIGN 64u         /* of each tensor in a block */
-#define NWI_HUGE_LIMIT (2u << 20)  /* tensors from here on ask for huge pages */
 
 #define NWI_NO_POOL UINT32_MAX
 

@@ -90,6 +90,9 @@ void nwi_plans_cost(const struct nw_plan *const *plans, size_t n,
 /* What the plans' checkpoint and the plans themselves hold. */
 uint64_t nwi_plans_held_bytes(const struct nw_plan *const *plans, size_t n);
 
+/* What a load to memory takes for the tensors' bytes: pages of their own and pool blocks. */
+uint64_t nwi_plan_data_bytes(const struct nw_plan *plan);
+
 /* What the file sink allocates for the plan, at most. */
 uint64_t nwi_plan_output_bytes(const struct nw_plan *plan);
 

@@ -16,7 +16,7 @@ int nwi_differ_init(struct nwi_differ *differ, const struct nw_plan *a,
                     struct nw_error *err)
 {
     *differ = (struct nwi_differ){.plans = {a, b}, .memory = memory};
-    uint8_t *buffer = nwi_alloc_pages(memory, 2 * NWI_GATHER_BYTES, false);
+    uint8_t *buffer = nwi_alloc_pages(memory, 2 * NWI_GATHER_BYTES);
     int code = buffer ? NW_OK : nwi_fail_nomem(err, 2 * NWI_GATHER_BYTES);
     differ->buffers[0] = buffer;
     differ->buffers[1] = buffer ? buffer + NWI_GATHER_BYTES : NULL;

@@ -205,7 +205,7 @@ static int hire(struct nwi_run *run, const struct nwi_footprint *need,
     crew->records = nwi_zalloc(run->memory, size);
     if (!crew->records)
         return nwi_fail_nomem(err, size);
-    crew->ring = nwi_alloc_pages(run->memory, crew->ring_bytes, true);
+    crew->ring = nwi_alloc_pages(run->memory, crew->ring_bytes);
     if (!crew->ring)
         return nwi_fail_nomem(err, crew->ring_bytes);
     uint32_t threads = wanted_workers(run, need);

@@ -18,7 +18,7 @@ int nwi_gather_init(struct nwi_gather *gather, const struct nw_plan *plan,
                     struct nwi_memory *memory, struct nw_error *err)
 {
     *gather = (struct nwi_gather){.plan = plan};
-    gather->stage = nwi_alloc_pages(memory, NWI_GATHER_BYTES + WINDOW_BYTES, false);
+    gather->stage = nwi_alloc_pages(memory, NWI_GATHER_BYTES + WINDOW_BYTES);
     if (!gather->stage)
         return nwi_fail_nomem(err, NWI_GATHER_BYTES + WINDOW_BYTES);
     gather->window = gather->stage + NWI_GATHER_BYTES;

@@ -75,6 +75,7 @@ static struct nw_weights *new_weights(struct nwi_memory *memory,
 static void release_loader(struct nw_weights *weights)
 {
     struct nwi_memory *memory = weights->memory;
+    nwi_stretch_close(&weights->stretch);
     for (size_t i = 0; weights->pools && i < weights->n_pools; i++)
         nwi_pool_release(memory, weights->pools[i]);
     for (size_t i = 0; weights->mappings && i < weights->n_files; i++)
@@ -112,7 +113,7 @@ static int put_in_pool(struct nw_weights *weights, size_t plan,
     struct nwi_pool **pool = &weights->pools[weights->first_pool[plan] + place->pool];
     uint32_t nbytes = weights->plans[plan]->pools[place->pool].nbytes;
     if (!*pool)
-        *pool = nwi_pool_new(weights->memory, nbytes);
+        *pool = nwi_pool_new(weights->memory, &weights->stretch, nbytes);
     if (!*pool)
         return nwi_fail_nomem(err, nbytes);
     nwi_storage_in_pool(storage, *pool, place->pool_offset);
@@ -151,7 +152,7 @@ static int place(void *ctx, size_t number, void **dst, struct nw_error *err)
     else if (target->place.pool != NWI_NO_POOL)
         code = put_in_pool(weights, plan, &target->place, storage, err);
     else
-        code = nwi_storage_own_pages(storage, err);
+        code = nwi_storage_own_pages(storage, &weights->stretch, err);
     *dst = storage->data;
     return nwi_error_in_tensor(err, code, target->info.name);
 }
@@ -224,6 +225,15 @@ void nwi_sum_counts(const struct nwi_target_state *states, size_t n,
     }
 }
 
+/* One for all plans: they are read in the order of the file, not one after the other. */
+static void reserve_stretch(struct nw_weights *weights)
+{
+    uint64_t nbytes = 0;
+    for (size_t i = 0; i < weights->n_plans; i++)
+        nbytes += nwi_plan_data_bytes(weights->plans[i]);
+    nwi_stretch_reserve(&weights->stretch, weights->memory, nbytes);
+}
+
 static int fill(struct nw_weights *weights, const struct nw_run_options *options,
                 struct nw_error *err)
 {
@@ -239,6 +249,7 @@ static int fill(struct nw_weights *weights, const struct nw_run_options *options
     };
     number_states(weights);
     nwi_run_limit(weights->memory, weights->plans, weights->n_plans);
+    reserve_stretch(weights);
     NWI_TRY(place_mapped(weights, err));
     NWI_TRY(nwi_run(&request, &weights->figures, err));
     nwi_run_peaks(weights->memory, weights->plans, weights->n_plans, NWI_TO_MEMORY,

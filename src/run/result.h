@@ -49,6 +49,8 @@ struct nw_weights {
     size_t n_pools;
     struct nwi_mapping **mappings; /* [n_files], made when first wanted; likewise */
     size_t n_files;
+    struct nwi_stretch
+        stretch; /* tensors and blocks are cut from it; closed after loading */
     struct nw_result_figures figures;
     struct nwi_map names; /* of the plan asked for last; empty until then */
     size_t names_plan;    /* NW_NONE: none yet */

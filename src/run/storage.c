@@ -25,9 +25,10 @@ struct nw_storage *nwi_storage_new(struct nwi_memory *memory,
     return storage;
 }
 
-struct nwi_pool *nwi_pool_new(struct nwi_memory *memory, uint32_t nbytes)
+struct nwi_pool *nwi_pool_new(struct nwi_memory *memory, struct nwi_stretch *stretch,
+                              uint32_t nbytes)
 {
-    struct nwi_pool *pool = nwi_alloc_pages(memory, nbytes, false);
+    struct nwi_pool *pool = nwi_stretch_alloc(stretch, memory, nbytes);
     if (!pool)
         return NULL;
     pool->refs = 1;
@@ -56,12 +57,13 @@ void nwi_storage_in_mapping(struct nw_storage *storage, struct nwi_mapping *mapp
     storage->data = mapping->data + offset;
 }
 
-int nwi_storage_own_pages(struct nw_storage *storage, struct nw_error *err)
+int nwi_storage_own_pages(struct nw_storage *storage, struct nwi_stretch *stretch,
+                          struct nw_error *err)
 {
     if (storage->nbytes == 0)
         return NW_OK;
-    bool huge = storage->nbytes >= NWI_HUGE_LIMIT;
-    storage->data = nwi_alloc_pages(storage->memory, (size_t)storage->nbytes, huge);
+    storage->data =
+        nwi_stretch_alloc(stretch, storage->memory, (size_t)storage->nbytes);
     return storage->data ? NW_OK : nwi_fail_nomem(err, storage->nbytes);
 }
 

@@ -202,7 +202,7 @@ static int verify_files(struct verify *verify, struct nw_error *err)
         if (ckpt->files[i].file)
             verify->progress.total += ckpt->files[i].file->identity.size;
     }
-    verify->window = nwi_alloc_pages(verify->memory, WINDOW_BYTES, false);
+    verify->window = nwi_alloc_pages(verify->memory, WINDOW_BYTES);
     if (!verify->window)
         return nwi_fail_nomem(err, WINDOW_BYTES);
     for (size_t i = 0; i < ckpt->n_files; i++)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Counting, limits and arenas. */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -41,7 +43,7 @@ static void everything_is_counted(void **state)
     assert_int_equal(self, counts.live_bytes);
     void *a = nwi_alloc(memory, 1000);
     unsigned char *b = nwi_zalloc(memory, 24);
-    void *c = nwi_alloc_pages(memory, 5000, true);
+    void *c = nwi_alloc_pages(memory, 5000);
     assert_int_equal(nwi_memory_used(memory), self + 6024);
     assert_int_equal(counts.live_bytes, self + 6024);
     assert_int_equal(nwi_pages_size(memory, 5000), 5000);
@@ -90,12 +92,12 @@ static void system_pages(void **state)
     struct nwi_memory *memory = nwi_memory_new(NULL);
     uint64_t self = nwi_memory_used(memory);
     const size_t sizes[] = {1, page, page + 1, huge_page - 1, 3 * huge_page + 5};
-    for (size_t i = 0; i < 2 * sizeof sizes / sizeof sizes[0]; i++) {
-        size_t size = sizes[i / 2];
-        bool huge = i % 2;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        size_t size = sizes[i];
+        bool huge = size >= huge_page;
         uint64_t rounded = nwi_pages_size(memory, size);
         assert_int_equal(rounded, (size + page - 1) / page * page);
-        char *data = nwi_alloc_pages(memory, size, huge);
+        char *data = nwi_alloc_pages(memory, size);
         assert_non_null(data);
         assert_int_equal((uintptr_t)data % (huge ? huge_page : page), 0);
         assert_int_equal(nwi_memory_used(memory), self + rounded);
@@ -107,6 +109,86 @@ static void system_pages(void **state)
     nwi_memory_release(memory);
 }
 
+static bool is_mapped(void *page_start)
+{
+    unsigned char in_memory;
+    return mincore(page_start, (size_t)sysconf(_SC_PAGESIZE), &in_memory) == 0;
+}
+
+static void a_stretch_is_cut_up(void **state)
+{
+    (void)state;
+    const size_t huge_page = (size_t)2 << 20;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    struct nwi_stretch stretch;
+    struct nwi_memory *memory = nwi_memory_new(NULL);
+    uint64_t self = nwi_memory_used(memory);
+    nwi_stretch_reserve(&stretch, memory, 3 * huge_page);
+    assert_int_equal(nwi_memory_used(memory), self); /* address space only */
+    char *a = nwi_stretch_alloc(&stretch, memory, huge_page + 1);
+    char *b = nwi_stretch_alloc(&stretch, memory, page);
+    char *large = nwi_stretch_alloc(&stretch, memory, 2 * huge_page);
+    assert_non_null(a);
+    assert_non_null(large);
+    assert_int_equal((uintptr_t)a % huge_page, 0);
+    assert_ptr_equal(b, a + huge_page + page);
+    assert_true(large + 2 * huge_page <= a || large >= a + 3 * huge_page);
+    assert_int_equal(nwi_memory_used(memory), self + 3 * huge_page + 2 * page);
+    memset(a, 1, huge_page + 1);
+    assert_int_equal(b[0] | b[page - 1], 0);
+    memset(b, 2, page);
+    char *rest = b + page;
+    assert_true(is_mapped(rest));
+    nwi_stretch_close(&stretch);
+    assert_false(is_mapped(rest));
+    nwi_free_pages(memory, a, huge_page + 1);
+    assert_false(is_mapped(a));
+    assert_int_equal(b[0] + b[page - 1], 4); /* a neighbour that went changes nothing */
+    nwi_free_pages(memory, b, page);
+    nwi_free_pages(memory, large, 2 * huge_page);
+    assert_int_equal(nwi_memory_used(memory), self);
+    nwi_memory_release(memory);
+}
+
+static void a_stretch_knows_the_limit(void **state)
+{
+    (void)state;
+    const size_t huge_page = (size_t)2 << 20;
+    struct nwi_stretch stretch;
+    struct nwi_memory *memory = nwi_memory_new(NULL);
+    nwi_stretch_reserve(&stretch, memory, 2 * huge_page);
+    nwi_memory_set_limit(memory, nwi_memory_used(memory) + huge_page);
+    assert_null(nwi_stretch_alloc(&stretch, memory, huge_page + 1));
+    assert_true(nwi_memory_hit_limit(memory));
+    void *a = nwi_stretch_alloc(&stretch, memory, huge_page);
+    assert_non_null(a);
+    nwi_stretch_close(&stretch);
+    nwi_free_pages(memory, a, huge_page);
+    nwi_memory_release(memory);
+}
+
+/* A caller's allocator is asked for every buffer, and so is the system where a stretch cannot be
+ * had. */
+static void without_a_stretch(void **state)
+{
+    (void)state;
+    struct nwi_stretch stretch;
+    struct nwt_allocator counts = {.fail_at = -1};
+    struct nw_allocator allocator = nwt_failing_allocator(&counts);
+    struct nwi_memory *memories[] = {nwi_memory_new(&allocator), nwi_memory_new(NULL)};
+    const uint64_t wanted[] = {8 << 20, UINT64_MAX};
+    for (size_t i = 0; i < 2; i++) {
+        nwi_stretch_reserve(&stretch, memories[i], wanted[i]);
+        assert_null(stretch.at);
+        void *a = nwi_stretch_alloc(&stretch, memories[i], 5000);
+        assert_non_null(a);
+        nwi_stretch_close(&stretch);
+        nwi_free_pages(memories[i], a, 5000);
+        nwi_memory_release(memories[i]);
+    }
+    assert_int_equal(counts.live, 0);
+}
+
 static void impossible_sizes(void **state)
 {
     (void)state;
@@ -114,10 +196,10 @@ static void impossible_sizes(void **state)
     uint64_t self = nwi_memory_used(memory);
     volatile size_t most = SIZE_MAX; /* volatile: compilers warn of such sizes */
     assert_null(nwi_alloc(memory, 0));
-    assert_null(nwi_alloc_pages(memory, 0, false));
+    assert_null(nwi_alloc_pages(memory, 0));
     assert_null(nwi_alloc(memory, most));
-    assert_null(nwi_alloc_pages(memory, most, false));
-    assert_null(nwi_alloc_pages(memory, most - (1 << 21), true));
+    assert_null(nwi_alloc_pages(memory, most));
+    assert_null(nwi_alloc_pages(memory, most - (1 << 21)));
     assert_true(nwi_pages_size(memory, UINT64_MAX) == UINT64_MAX);
     assert_int_equal(nwi_memory_used(memory), self);
     assert_int_equal(nwi_memory_peak(memory), self);
@@ -137,7 +219,7 @@ static void the_limit_is_exact(void **state)
     assert_true(nwi_memory_hit_limit(memory));
     void *b = nwi_alloc(memory, 40);
     assert_non_null(b);
-    assert_null(nwi_alloc_pages(memory, 1, false));
+    assert_null(nwi_alloc_pages(memory, 1));
     assert_int_equal(nwi_memory_peak(memory), self + 100);
     nwi_memory_set_limit(memory, UINT64_MAX);
     assert_false(nwi_memory_hit_limit(memory));
@@ -346,6 +428,9 @@ int main(void)
         cmocka_unit_test(everything_is_counted),
         cmocka_unit_test(references_keep_it_alive),
         cmocka_unit_test(system_pages),
+        cmocka_unit_test(a_stretch_is_cut_up),
+        cmocka_unit_test(a_stretch_knows_the_limit),
+        cmocka_unit_test(without_a_stretch),
         cmocka_unit_test(impossible_sizes),
         cmocka_unit_test(the_limit_is_exact),
         cmocka_unit_test(threads_count_together),
