@@ -8,6 +8,7 @@
 #if defined(__x86_64__)
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define BLOCK   ((size_t)32)
@@ -29,11 +30,17 @@ struct tally {
     uint64_t flushed;
 };
 
-/* ---- rounding sixteen elements ---- */
+/* ---- what counts ---- */
 
 INLINE __m512i magnitude(__m512i x)
 {
     return _mm512_and_si512(x, _mm512_set1_epi32(0x7fffffff));
+}
+
+INLINE struct block magnitudes(struct block x)
+{
+    struct block size = {magnitude(x.low), magnitude(x.high)};
+    return size;
 }
 
 INLINE __mmask16 nan_mask(__m512i size)
@@ -41,29 +48,56 @@ INLINE __mmask16 nan_mask(__m512i size)
     return _mm512_cmpgt_epu32_mask(size, _mm512_set1_epi32(F32_INFINITY));
 }
 
-INLINE void count(__m512i size, const struct bounds *at, struct tally *tally)
+INLINE void count_overflow(__m512i size, const struct bounds *at, struct tally *tally)
 {
     __m512i past = _mm512_sub_epi32(size, _mm512_set1_epi32(at->overflow));
-    __m512i less_one =
-        _mm512_sub_epi32(size, _mm512_set1_epi32(1)); /* zero is far off */
     __mmask16 overflow =
         _mm512_cmplt_epu32_mask(past, _mm512_set1_epi32(at->end - at->overflow));
+
+    tally->overflow += (uint64_t)__builtin_popcount(overflow);
+}
+
+INLINE void count_flushed(__m512i size, const struct bounds *at, struct tally *tally)
+{
+    __m512i less_one =
+        _mm512_sub_epi32(size, _mm512_set1_epi32(1)); /* zero is far off */
     __mmask16 flushed =
         _mm512_cmplt_epu32_mask(less_one, _mm512_set1_epi32(at->flushed));
 
-    tally->overflow += (uint64_t)__builtin_popcount(overflow);
     tally->flushed += (uint64_t)__builtin_popcount(flushed);
 }
 
-/* The upper half of each result is the BF16, the lower half means nothing. */
-INLINE __m512i round_bf16(__m512i x, struct tally *tally)
+/* Counts a block; true if something in it is too large or NaN, which is rare: what only such
+ * values need is then left out. */
+INLINE bool count(struct block size, const struct bounds *at, struct tally *tally)
 {
-    __m512i size = magnitude(x);
-    __m512i odd = _mm512_and_si512(_mm512_srli_epi32(x, 16), _mm512_set1_epi32(1));
-    __m512i up = _mm512_add_epi32(_mm512_add_epi32(x, _mm512_set1_epi32(0x7fff)), odd);
+    __m512i larger = _mm512_max_epu32(size.low, size.high);
 
-    count(size, &bf16_bounds, tally);
-    return _mm512_mask_or_epi32(up, nan_mask(size), x, _mm512_set1_epi32(0x00400000));
+    count_flushed(size.low, at, tally);
+    count_flushed(size.high, at, tally);
+    if (__builtin_expect(
+            _mm512_cmplt_epu32_mask(larger, _mm512_set1_epi32(at->overflow)) == 0xffff,
+            1))
+        return false;
+    count_overflow(size.low, at, tally);
+    count_overflow(size.high, at, tally);
+    return true;
+}
+
+/* ---- rounding sixteen elements ---- */
+
+/* The upper half of each result is the BF16, the lower half means nothing. Not for NaN. */
+INLINE __m512i round_bf16(__m512i x)
+{
+    __m512i odd = _mm512_and_si512(_mm512_srli_epi32(x, 16), _mm512_set1_epi32(1));
+
+    return _mm512_add_epi32(_mm512_add_epi32(x, _mm512_set1_epi32(0x7fff)), odd);
+}
+
+INLINE __m512i quiet_bf16(__m512i rounded, __m512i x, __m512i size)
+{
+    return _mm512_mask_or_epi32(rounded, nan_mask(size), x,
+                                _mm512_set1_epi32(0x00400000));
 }
 
 INLINE __m256i to_f16(__m512i x)
@@ -72,30 +106,38 @@ INLINE __m256i to_f16(__m512i x)
     return _mm512_maskz_cvtps_ph((__mmask16)0xffff, _mm512_castsi512_ps(x), NEAREST);
 }
 
-/* One code in each 32 bits. To a magnitude between 2^e and 2^(e+1), add 2^(e+23-m), m
- * being the target's mantissa bits: the sum's lowest bits are the magnitude in units of
- * the target's last place, rounded. These and e, as exponent field, add up to the code.
- * Below the smallest normal value, e is that one's, whose field counts as 0. */
-INLINE __m512i round_f8(__m512i x, const struct f8 *to, int largest,
-                        struct tally *tally)
+/* The code of a magnitude that is not too large, in each 32 bits. To a magnitude between 2^e
+ * and 2^(e+1), add 2^(e+23-m), m being the target's mantissa bits: the sum's lowest bits are
+ * the magnitude in units of the target's last place, rounded. These and e, as exponent field,
+ * add up to the code. Below the smallest normal value, e is that one's, whose field counts
+ * as 0. */
+INLINE __m512i round_f8(__m512i size, const struct f8 *to)
 {
     int shift = 23 - to->mantissa_bits;
-    __m512i size = magnitude(x);
     __m512i least = _mm512_set1_epi32(to->least_normal);
-    __m512i clamped = _mm512_min_epu32(size, _mm512_set1_epi32(to->clamp));
     __m512i power = _mm512_max_epu32(
-        _mm512_and_si512(clamped, _mm512_set1_epi32(F32_INFINITY)), least);
+        _mm512_and_si512(size, _mm512_set1_epi32(F32_INFINITY)), least);
     __m512i unit = _mm512_add_epi32(power, _mm512_set1_epi32(shift << 23));
     __m512i sum = _mm512_castps_si512(_mm512_add_round_ps(
-        _mm512_castsi512_ps(clamped), _mm512_castsi512_ps(unit), NEAREST));
+        _mm512_castsi512_ps(size), _mm512_castsi512_ps(unit), NEAREST));
     __m512i field =
         _mm512_srlv_epi32(_mm512_sub_epi32(power, least), _mm512_set1_epi32(shift));
-    __m512i code = _mm512_add_epi32(field, _mm512_sub_epi32(sum, unit));
 
-    count(size, &to->bounds, tally);
-    code = _mm512_min_epu32(code, _mm512_set1_epi32(largest));
-    code = _mm512_mask_mov_epi32(code, nan_mask(size), _mm512_set1_epi32(0x7f));
-    /* 0xf8: code | (x >> 24 & 0x80) */
+    return _mm512_add_epi32(field, _mm512_sub_epi32(sum, unit));
+}
+
+/* The same for every magnitude, NaN too. */
+INLINE __m512i round_any_f8(__m512i size, const struct f8 *to, int largest)
+{
+    __m512i clamped = _mm512_min_epu32(size, _mm512_set1_epi32(to->clamp));
+    __m512i code = _mm512_min_epu32(round_f8(clamped, to), _mm512_set1_epi32(largest));
+
+    return _mm512_mask_mov_epi32(code, nan_mask(size), _mm512_set1_epi32(0x7f));
+}
+
+/* 0xf8: code | (x >> 24 & 0x80) */
+INLINE __m512i with_sign(__m512i code, __m512i x)
+{
     return _mm512_ternarylogic_epi32(code, _mm512_srli_epi32(x, 24),
                                      _mm512_set1_epi32(0x80), 0xf8);
 }
@@ -212,10 +254,14 @@ INLINE __m512i upper_halves(__m512i low, __m512i high)
 
 INLINE void store_bf16(unsigned char *dst, struct block x, struct tally *tally)
 {
-    __m512i low = round_bf16(x.low, tally);
-    __m512i high = round_bf16(x.high, tally);
+    struct block size = magnitudes(x);
+    struct block rounded = {round_bf16(x.low), round_bf16(x.high)};
 
-    _mm512_storeu_si512(dst, upper_halves(low, high));
+    if (count(size, &bf16_bounds, tally)) {
+        rounded.low = quiet_bf16(rounded.low, x.low, size.low);
+        rounded.high = quiet_bf16(rounded.high, x.high, size.high);
+    }
+    _mm512_storeu_si512(dst, upper_halves(rounded.low, rounded.high));
 }
 
 /* Where each value is one of the target, and each NaN quiet: nothing rounds or counts.
@@ -231,8 +277,7 @@ INLINE void store_exact_f16(unsigned char *dst, struct block x, struct tally *ta
 
 INLINE void store_f16(unsigned char *dst, struct block x, struct tally *tally)
 {
-    count(magnitude(x.low), &f16_bounds, tally);
-    count(magnitude(x.high), &f16_bounds, tally);
+    (void)count(magnitudes(x), &f16_bounds, tally);
     store_exact_f16(dst, x, tally);
 }
 
@@ -242,24 +287,30 @@ INLINE void store_exact_bf16(unsigned char *dst, struct block x, struct tally *t
     _mm512_storeu_si512(dst, upper_halves(x.low, x.high));
 }
 
-INLINE void store_codes(unsigned char *dst, __m512i low, __m512i high)
+INLINE void store_f8(unsigned char *dst, struct block x, const struct f8 *to,
+                     int largest, struct tally *tally)
 {
-    _mm_storeu_si128((__m128i *)(void *)dst, _mm512_cvtepi32_epi8(low));
-    _mm_storeu_si128((__m128i *)(void *)(dst + 16), _mm512_cvtepi32_epi8(high));
+    struct block size = magnitudes(x);
+    bool any = count(size, &to->bounds, tally);
+    __m512i low = any ? round_any_f8(size.low, to, largest) : round_f8(size.low, to);
+    __m512i high = any ? round_any_f8(size.high, to, largest) : round_f8(size.high, to);
+
+    _mm_storeu_si128((__m128i *)(void *)dst,
+                     _mm512_cvtepi32_epi8(with_sign(low, x.low)));
+    _mm_storeu_si128((__m128i *)(void *)(dst + 16),
+                     _mm512_cvtepi32_epi8(with_sign(high, x.high)));
 }
 
 INLINE void store_e4m3(unsigned char *dst, struct block x, struct tally *tally)
 {
     int largest = (tally->flags & NWI_CAST_FP8_NAN) != 0 ? 0x7f : 0x7e;
 
-    store_codes(dst, round_f8(x.low, &e4m3, largest, tally),
-                round_f8(x.high, &e4m3, largest, tally));
+    store_f8(dst, x, &e4m3, largest, tally);
 }
 
 INLINE void store_e5m2(unsigned char *dst, struct block x, struct tally *tally)
 {
-    store_codes(dst, round_f8(x.low, &e5m2, 0x7c, tally),
-                round_f8(x.high, &e5m2, 0x7c, tally));
+    store_f8(dst, x, &e5m2, 0x7c, tally);
 }
 
 /* ---- rows ---- */
