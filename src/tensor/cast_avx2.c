@@ -8,6 +8,7 @@
 #if defined(__x86_64__)
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define BLOCK  ((size_t)16)
@@ -28,11 +29,17 @@ struct tally {
     uint64_t flushed;
 };
 
-/* ---- rounding eight elements ---- */
+/* ---- what counts ---- */
 
 INLINE __m256i magnitude(__m256i x)
 {
     return _mm256_and_si256(x, _mm256_set1_epi32(0x7fffffff));
+}
+
+INLINE struct block magnitudes(struct block x)
+{
+    struct block size = {magnitude(x.low), magnitude(x.high)};
+    return size;
 }
 
 INLINE __m256i nan_mask(__m256i size)
@@ -46,27 +53,57 @@ INLINE uint64_t count_lanes(__m256i mask)
     return (uint64_t)__builtin_popcount((unsigned int)bits);
 }
 
-INLINE void count(__m256i size, const struct bounds *at, struct tally *tally)
+INLINE __m256i too_large_mask(__m256i size, const struct bounds *at)
 {
-    __m256i too_large = _mm256_cmpgt_epi32(size, _mm256_set1_epi32(at->overflow - 1));
+    return _mm256_cmpgt_epi32(size, _mm256_set1_epi32(at->overflow - 1));
+}
+
+INLINE void count_overflow(__m256i size, const struct bounds *at, struct tally *tally)
+{
     __m256i ends = _mm256_cmpgt_epi32(size, _mm256_set1_epi32(at->end - 1));
+
+    tally->overflow += count_lanes(_mm256_andnot_si256(ends, too_large_mask(size, at)));
+}
+
+INLINE void count_flushed(__m256i size, const struct bounds *at, struct tally *tally)
+{
     __m256i tiny = _mm256_cmpgt_epi32(_mm256_set1_epi32(at->flushed + 1), size);
     __m256i zero = _mm256_cmpeq_epi32(size, _mm256_setzero_si256());
 
-    tally->overflow += count_lanes(_mm256_andnot_si256(ends, too_large));
     tally->flushed += count_lanes(_mm256_andnot_si256(zero, tiny));
 }
 
-/* One BF16 in each 32 bits. */
-INLINE __m256i round_bf16(__m256i x, struct tally *tally)
+/* Counts a block; true if something in it is too large or NaN, which is rare: what only
+ * such values need is then left out. */
+INLINE bool count(struct block size, const struct bounds *at, struct tally *tally)
 {
-    __m256i size = magnitude(x);
+    __m256i larger = _mm256_max_epi32(size.low, size.high);
+
+    count_flushed(size.low, at, tally);
+    count_flushed(size.high, at, tally);
+    if (__builtin_expect(_mm256_movemask_epi8(too_large_mask(larger, at)) == 0, 1))
+        return false;
+    count_overflow(size.low, at, tally);
+    count_overflow(size.high, at, tally);
+    return true;
+}
+
+/* ---- rounding eight elements ---- */
+
+/* One BF16 in each 32 bits. Not for NaN. */
+INLINE __m256i round_bf16(__m256i x)
+{
     __m256i odd = _mm256_and_si256(_mm256_srli_epi32(x, 16), _mm256_set1_epi32(1));
     __m256i up = _mm256_add_epi32(_mm256_add_epi32(x, _mm256_set1_epi32(0x7fff)), odd);
-    __m256i quiet = _mm256_or_si256(x, _mm256_set1_epi32(0x00400000));
 
-    count(size, &bf16_bounds, tally);
-    return _mm256_srli_epi32(_mm256_blendv_epi8(up, quiet, nan_mask(size)), 16);
+    return _mm256_srli_epi32(up, 16);
+}
+
+INLINE __m256i quiet_bf16(__m256i rounded, __m256i x, __m256i size)
+{
+    __m256i quiet = _mm256_or_si256(_mm256_srli_epi32(x, 16), _mm256_set1_epi32(0x40));
+
+    return _mm256_blendv_epi8(rounded, quiet, nan_mask(size));
 }
 
 INLINE __m128i to_f16(__m256i x)
@@ -74,30 +111,38 @@ INLINE __m128i to_f16(__m256i x)
     return _mm256_cvtps_ph(_mm256_castsi256_ps(x), _MM_FROUND_TO_NEAREST_INT);
 }
 
-/* One code in each 32 bits. To a magnitude between 2^e and 2^(e+1), add 2^(e+23-m), m
- * being the target's mantissa bits: the sum's lowest bits are the magnitude in units of
- * the target's last place, rounded. These and e, as exponent field, add up to the code.
- * Below the smallest normal value, e is that one's, whose field counts as 0. */
-INLINE __m256i round_f8(__m256i x, const struct f8 *to, int largest,
-                        struct tally *tally)
+/* The code of a magnitude that is not too large, in each 32 bits. To a magnitude between
+ * 2^e and 2^(e+1), add 2^(e+23-m), m being the target's mantissa bits: the sum's lowest
+ * bits are the magnitude in units of the target's last place, rounded. These and e, as
+ * exponent field, add up to the code. Below the smallest normal value, e is that one's,
+ * whose field counts as 0. */
+INLINE __m256i round_f8(__m256i size, const struct f8 *to)
 {
     int shift = 23 - to->mantissa_bits;
-    __m256i size = magnitude(x);
     __m256i least = _mm256_set1_epi32(to->least_normal);
-    __m256i clamped = _mm256_min_epi32(size, _mm256_set1_epi32(to->clamp));
     __m256i power = _mm256_max_epi32(
-        _mm256_and_si256(clamped, _mm256_set1_epi32(F32_INFINITY)), least);
+        _mm256_and_si256(size, _mm256_set1_epi32(F32_INFINITY)), least);
     __m256i unit = _mm256_add_epi32(power, _mm256_set1_epi32(shift << 23));
     __m256i sum = _mm256_castps_si256(
-        _mm256_add_ps(_mm256_castsi256_ps(clamped), _mm256_castsi256_ps(unit)));
+        _mm256_add_ps(_mm256_castsi256_ps(size), _mm256_castsi256_ps(unit)));
     __m256i field = _mm256_srli_epi32(_mm256_sub_epi32(power, least), shift);
-    __m256i code = _mm256_add_epi32(field, _mm256_sub_epi32(sum, unit));
-    __m256i sign = _mm256_and_si256(_mm256_srli_epi32(x, 24), _mm256_set1_epi32(0x80));
 
-    count(size, &to->bounds, tally);
-    code = _mm256_min_epi32(code, _mm256_set1_epi32(largest));
-    code = _mm256_blendv_epi8(code, _mm256_set1_epi32(0x7f), nan_mask(size));
-    return _mm256_or_si256(code, sign);
+    return _mm256_add_epi32(field, _mm256_sub_epi32(sum, unit));
+}
+
+/* The same for every magnitude, NaN too. */
+INLINE __m256i round_any_f8(__m256i size, const struct f8 *to, int largest)
+{
+    __m256i clamped = _mm256_min_epi32(size, _mm256_set1_epi32(to->clamp));
+    __m256i code = _mm256_min_epi32(round_f8(clamped, to), _mm256_set1_epi32(largest));
+
+    return _mm256_blendv_epi8(code, _mm256_set1_epi32(0x7f), nan_mask(size));
+}
+
+INLINE __m256i with_sign(__m256i code, __m256i x)
+{
+    return _mm256_or_si256(
+        code, _mm256_and_si256(_mm256_srli_epi32(x, 24), _mm256_set1_epi32(0x80)));
 }
 
 /* ---- loading a block ---- */
@@ -225,7 +270,14 @@ INLINE __m256i pack_16(__m256i low, __m256i high)
 
 INLINE void store_bf16(unsigned char *dst, struct block x, struct tally *tally)
 {
-    store_256(dst, pack_16(round_bf16(x.low, tally), round_bf16(x.high, tally)));
+    struct block size = magnitudes(x);
+    struct block rounded = {round_bf16(x.low), round_bf16(x.high)};
+
+    if (count(size, &bf16_bounds, tally)) {
+        rounded.low = quiet_bf16(rounded.low, x.low, size.low);
+        rounded.high = quiet_bf16(rounded.high, x.high, size.high);
+    }
+    store_256(dst, pack_16(rounded.low, rounded.high));
 }
 
 /* Where each value is one of the target, and each NaN quiet: nothing rounds or counts.
@@ -239,8 +291,7 @@ INLINE void store_exact_f16(unsigned char *dst, struct block x, struct tally *ta
 
 INLINE void store_f16(unsigned char *dst, struct block x, struct tally *tally)
 {
-    count(magnitude(x.low), &f16_bounds, tally);
-    count(magnitude(x.high), &f16_bounds, tally);
+    (void)count(magnitudes(x), &f16_bounds, tally);
     store_exact_f16(dst, x, tally);
 }
 
@@ -251,9 +302,14 @@ INLINE void store_exact_bf16(unsigned char *dst, struct block x, struct tally *t
               pack_16(_mm256_srli_epi32(x.low, 16), _mm256_srli_epi32(x.high, 16)));
 }
 
-INLINE void store_codes(unsigned char *dst, __m256i low, __m256i high)
+INLINE void store_f8(unsigned char *dst, struct block x, const struct f8 *to,
+                     int largest, struct tally *tally)
 {
-    __m256i codes = pack_16(low, high);
+    struct block size = magnitudes(x);
+    bool any = count(size, &to->bounds, tally);
+    __m256i low = any ? round_any_f8(size.low, to, largest) : round_f8(size.low, to);
+    __m256i high = any ? round_any_f8(size.high, to, largest) : round_f8(size.high, to);
+    __m256i codes = pack_16(with_sign(low, x.low), with_sign(high, x.high));
 
     store_128(dst, _mm_packus_epi16(_mm256_castsi256_si128(codes),
                                     _mm256_extracti128_si256(codes, 1)));
@@ -263,14 +319,12 @@ INLINE void store_e4m3(unsigned char *dst, struct block x, struct tally *tally)
 {
     int largest = (tally->flags & NWI_CAST_FP8_NAN) != 0 ? 0x7f : 0x7e;
 
-    store_codes(dst, round_f8(x.low, &e4m3, largest, tally),
-                round_f8(x.high, &e4m3, largest, tally));
+    store_f8(dst, x, &e4m3, largest, tally);
 }
 
 INLINE void store_e5m2(unsigned char *dst, struct block x, struct tally *tally)
 {
-    store_codes(dst, round_f8(x.low, &e5m2, 0x7c, tally),
-                round_f8(x.high, &e5m2, 0x7c, tally));
+    store_f8(dst, x, &e5m2, 0x7c, tally);
 }
 
 /* ---- rows ---- */
