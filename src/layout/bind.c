@@ -178,15 +178,17 @@ static const struct nwi_header_row *find_averaged(const struct binder *b,
     return nwi_header_find(averages, name);
 }
 
-/* Points every tensor of the part at its average. One without an average keeps its own. */
+/* Points every tensor of the part at its average; *lacking: the first that has none. */
 static size_t point_at_averages(const struct binder *b,
-                                const struct nwi_header *averages)
+                                const struct nwi_header *averages, const char **lacking)
 {
     size_t n_found = 0;
     const struct nwi_region *region = &b->part->region;
     for (size_t i = 0; i < region->n; i++) {
         const struct nwi_header_row *found =
             find_averaged(b, averages, &region->rows[i]);
+        if (!found && !*lacking)
+            *lacking = b->ckpt->tensors[region->rows[i].source].name;
         if (!found)
             continue;
         region->rows[i].source = found->source;
@@ -200,6 +202,7 @@ static size_t point_at_averages(const struct binder *b,
 static int use_averaged(struct binder *b)
 {
     struct nwi_header averages = {0};
+    const char *lacking = NULL;
     size_t n_found = 0;
     if (!b->detection.ema)
         return nwi_fail(b->err, NW_E_NOT_FOUND,
@@ -207,10 +210,18 @@ static int use_averaged(struct binder *b)
     const struct nwi_region *ema = &b->detection.ema->region;
     int code = nwi_header_init(&averages, ema->rows, ema->n, b->scratch.memory, b->err);
     if (code == NW_OK)
-        n_found = point_at_averages(b, &averages);
+        n_found = point_at_averages(b, &averages, &lacking);
     nwi_header_release(&averages);
-    if (code != NW_OK || n_found > 0)
+    if (code != NW_OK)
         return code;
+    if (n_found > 0 && lacking && b->options->missing == NW_MISSING_ERROR) {
+        code = nwi_fail(b->err, NW_E_MISSING,
+                        "it has no average, which others have (ema): --missing allow "
+                        "takes it as it is");
+        return nwi_error_in_tensor(b->err, code, lacking);
+    }
+    if (n_found > 0)
+        return NW_OK;
     return nwi_fail(b->err, NW_E_NOT_FOUND,
                     "the file holds no averaged weights of %.60s (ema)", b->part->name);
 }

@@ -171,6 +171,11 @@ def averaged(folder):
     found = read(folder / "averaged.safetensors")
     for name in ("conv_in.weight", "down_blocks.0.attentions.0.transformer_blocks.0.attn1.to_q.weight"):
         assert found[name][1] == plain[name][1][::-1], name
+    name = next(n for n in tensors if n.startswith("model_ema."))
+    write(folder / "part.safetensors", {n: t for n, t in tensors.items() if n != name})
+    document = netweight("plan", folder / "part.safetensors", *common, "--ema", status=1)
+    assert document["error"]["code"] == "MISSING" and "average" in document["error"]["message"], document
+    netweight("plan", folder / "part.safetensors", *common, "--ema", "--missing", "allow")
     document = netweight("plan", one, *common, "--ema", status=1)
     assert document["error"]["code"] == "NOT_FOUND" and "averaged" in document["error"]["message"], document
 
