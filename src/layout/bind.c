@@ -363,6 +363,18 @@ static int find_original_rules(struct binder *b, const struct nwi_rules **rules)
     return b->out->file_prefix ? NW_OK : nwi_fail_nomem(b->err, strlen(company.prefix));
 }
 
+/* What is filled stands for nothing that the rules could name back. */
+static int check_filled(struct binder *b)
+{
+    if (b->out->initialised.n == 0)
+        return NW_OK;
+    const char *first = b->out->initialised.items[0];
+    int code = nwi_fail(b->err, NW_E_UNSUPPORTED,
+                        "it is missing, and what fills it has no original name: fill "
+                        "it in layout diffusers first");
+    return nwi_error_in_tensor(b->err, code, first);
+}
+
 static int to_original_names(struct binder *b, const bool *used,
                              struct nwi_selector *selector)
 {
@@ -370,6 +382,7 @@ static int to_original_names(struct binder *b, const bool *used,
     struct nwi_mapping_of mapping;
     struct nwi_bindings back = {0};
     const struct nwi_rules *rules = NULL;
+    NWI_TRY(check_filled(b));
     NWI_TRY(find_original_rules(b, &rules));
     if (!is_original(b) && !rules && !(b->part->family && b->part->family->same_names))
         return nwi_fail(b->err, NW_E_UNSUPPORTED,

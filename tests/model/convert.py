@@ -194,6 +194,17 @@ def partial(folder):
     assert document["error"]["code"] == "NOT_FOUND" and "absent" in document["error"]["message"], document
 
 
+def filled(folder):
+    """What was filled has no original name: refused, not left out of the file that is written."""
+    state = model(folder / "model", "FluxTransformer2DModel", small.CONFIGS["FluxTransformer2DModel"][0])
+    write(folder / "model/diffusion_pytorch_model.safetensors",
+          {n: t for n, t in state.items() if n != "proj_out.weight"})
+    fill = ("plan", folder / "model", "--missing", "zero", "--layout")
+    assert netweight(*fill, "diffusers")["report"]["initialised"] == ["proj_out.weight"]
+    error = netweight(*fill, "original", status=1)["error"]
+    assert (error["code"], error["tensor"]) == ("UNSUPPORTED", "proj_out.weight"), error
+
+
 def replaced(folder):
     """--with takes one part from another file; the others stay."""
     one, tensors = original_sd1(folder)
@@ -256,7 +267,7 @@ def checks():
         yield f"pipeline {family}", one_file_and_back, (family,)
     for part in ("equal", "unlike"):
         yield f"scaled {part}", scaled, (part,)
-    for check in (averaged, partial, replaced):
+    for check in (averaged, partial, filled, replaced):
         yield check.__name__, check, ()
 
 
