@@ -141,6 +141,16 @@ static int add_mismatch(struct matching *m, const struct nwi_mapped *mapped,
     return NW_OK;
 }
 
+static bool is_ignored(const struct matching *m, const char *name, size_t size)
+{
+    const struct nw_load_options *options = m->in->options;
+    for (size_t i = 0; i < options->n_ignore; i++) {
+        if (nwi_glob(options->ignore[i], strlen(options->ignore[i]), name, size, NULL))
+            return true;
+    }
+    return false;
+}
+
 /* ---- given tensors, in file order ---- */
 
 static bool is_unknown_type(const struct matching *m, uint32_t input)
@@ -172,7 +182,8 @@ static const char *why_harmless(const struct matching *m,
         return "it belongs to a weight that is not quantised";
     if (is_marker(stored))
         return "it marks the file as quantised";
-    if (m->in->options->unexpected == NW_UNEXPECTED_IGNORE)
+    if (m->in->options->unexpected == NW_UNEXPECTED_IGNORE ||
+        is_ignored(m, mapped->name, mapped->name_size))
         return "nobody wants it, and that is ignored";
     return NULL;
 }
@@ -272,7 +283,8 @@ static int list_unmatched(struct matching *m, uint32_t input)
     }
     if (is_marker(stored))
         return add_harmless(m, name, "it marks the file as quantised");
-    if (m->in->options->unexpected == NW_UNEXPECTED_IGNORE)
+    if (m->in->options->unexpected == NW_UNEXPECTED_IGNORE ||
+        is_ignored(m, name, strlen(name)))
         return add_harmless(m, name, "nobody wants it, and that is ignored");
     return list(m, &m->out->unexpected, name);
 }
@@ -351,13 +363,8 @@ static int settle_missing(struct matching *m, uint32_t row, uint8_t dtype)
 
 static bool may_miss(const struct matching *m, const struct nwi_wanted *wanted)
 {
-    const struct nw_load_options *options = m->in->options;
-    for (size_t i = 0; i < options->n_ignore; i++) {
-        if (nwi_glob(options->ignore[i], strlen(options->ignore[i]), wanted->name,
-                     wanted->name_size, NULL))
-            return true;
-    }
-    return any_glob(m->in->model->optional, wanted->name, wanted->name_size);
+    return is_ignored(m, wanted->name, wanted->name_size) ||
+           any_glob(m->in->model->optional, wanted->name, wanted->name_size);
 }
 
 static int settle_wanted(struct matching *m, uint32_t row, uint8_t dtype)
