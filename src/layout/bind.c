@@ -8,6 +8,7 @@
 #include "layout/company.h"
 #include "layout/match.h"
 #include "layout/rules_text.h"
+#include "layout/told.h"
 #include "layout/wanted.h"
 #include "source/kind.h"
 
@@ -439,6 +440,22 @@ static int describe(struct binder *b, uint32_t layout)
     return NW_OK;
 }
 
+/* Where the caller takes what is there, so do we. */
+static int check_told(struct binder *b, const struct nw_model *model)
+{
+    const struct nwi_told_input input = {
+        .given = &b->given,
+        .model = model,
+        .rules = is_original(b) || !b->part->family ? NULL : b->part->family->rules,
+        .ckpt = b->ckpt,
+        .hints = &b->hints,
+        .arena = b->arena,
+    };
+    if (!model || b->options->missing != NW_MISSING_ERROR)
+        return NW_OK;
+    return nwi_told_check(&input, b->out, b->err);
+}
+
 static int match_model(struct binder *b, uint32_t layout, struct nw_model *model,
                        const struct nwi_mapping_of *mapping)
 {
@@ -462,6 +479,7 @@ static int match_model(struct binder *b, uint32_t layout, struct nw_model *model
         .arena = b->arena,
     };
     NWI_TRY(nwi_match(&input, b->out, b->err));
+    NWI_TRY(check_told(b, model));
     b->out->keep_fp32 = model ? model->keep_fp32 : NULL;
     if (back)
         NWI_TRY(to_original_names(b, used, &selector));

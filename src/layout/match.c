@@ -23,6 +23,7 @@ struct matching {
     const char **names;      /* [model->n_wanted]: on the way out */
     size_t mismatched_room;
     size_t harmless_room;
+    size_t strangers_room;
     struct nw_error *err;
 };
 
@@ -188,6 +189,20 @@ static const char *why_harmless(const struct matching *m,
     return NULL;
 }
 
+/* Where no config says what the model is, it may belong to it all the same. */
+static int add_stranger(struct matching *m, const struct nwi_mapped *mapped)
+{
+    void *items = m->out->strangers;
+    char *name = nwi_arena_copy(m->in->arena, mapped->name, mapped->name_size);
+    if (!name || !nwi_arena_grow(m->in->arena, &items, m->out->n_strangers,
+                                 &m->strangers_room, sizeof *m->out->strangers))
+        return nomem(m);
+    m->out->strangers = items;
+    m->out->strangers[m->out->n_strangers++] =
+        (struct nwi_stranger){name, mapped->input};
+    return NW_OK;
+}
+
 static int not_wanted(struct matching *m, const struct nwi_mapped *mapped)
 {
     const char *name = stored_name(m, mapped->input);
@@ -207,6 +222,8 @@ static int not_wanted(struct matching *m, const struct nwi_mapped *mapped)
     const char *reason = why_harmless(m, mapped);
     if (reason)
         return add_harmless(m, name, reason);
+    if (m->out->told)
+        NWI_TRY(add_stranger(m, mapped));
     return list(m, &m->out->unexpected, name);
 }
 
