@@ -670,7 +670,7 @@ struct nw_load_options {
                                family's own with what the shapes tell */
     struct nw_model *model;    /* the skeleton itself, instead of class and config; NULL: none */
     struct nw_rules *rules;    /* the caller's, instead of the family's; NULL: none */
-    const char *const *ignore; /* globs of wanted names that may be missing */
+    const char *const *ignore; /* globs of names whose absence or presence is no fault */
     size_t n_ignore;
     const char *const *hints; /* "KEY=VALUE": what a file cannot tell */
     size_t n_hints;

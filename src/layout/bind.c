@@ -8,6 +8,7 @@
 #include "layout/company.h"
 #include "layout/match.h"
 #include "layout/rules_text.h"
+#include "layout/told.h"
 #include "layout/wanted.h"
 #include "source/kind.h"
 
@@ -178,15 +179,17 @@ static const struct nwi_header_row *find_averaged(const struct binder *b,
     return nwi_header_find(averages, name);
 }
 
-/* Points every tensor of the part at its average. One without an average keeps its own. */
+/* Points every tensor of the part at its average; *lacking: the first that has none. */
 static size_t point_at_averages(const struct binder *b,
-                                const struct nwi_header *averages)
+                                const struct nwi_header *averages, const char **lacking)
 {
     size_t n_found = 0;
     const struct nwi_region *region = &b->part->region;
     for (size_t i = 0; i < region->n; i++) {
         const struct nwi_header_row *found =
             find_averaged(b, averages, &region->rows[i]);
+        if (!found && !*lacking)
+            *lacking = b->ckpt->tensors[region->rows[i].source].name;
         if (!found)
             continue;
         region->rows[i].source = found->source;
@@ -200,6 +203,7 @@ static size_t point_at_averages(const struct binder *b,
 static int use_averaged(struct binder *b)
 {
     struct nwi_header averages = {0};
+    const char *lacking = NULL;
     size_t n_found = 0;
     if (!b->detection.ema)
         return nwi_fail(b->err, NW_E_NOT_FOUND,
@@ -207,10 +211,18 @@ static int use_averaged(struct binder *b)
     const struct nwi_region *ema = &b->detection.ema->region;
     int code = nwi_header_init(&averages, ema->rows, ema->n, b->scratch.memory, b->err);
     if (code == NW_OK)
-        n_found = point_at_averages(b, &averages);
+        n_found = point_at_averages(b, &averages, &lacking);
     nwi_header_release(&averages);
-    if (code != NW_OK || n_found > 0)
+    if (code != NW_OK)
         return code;
+    if (n_found > 0 && lacking && b->options->missing == NW_MISSING_ERROR) {
+        code = nwi_fail(b->err, NW_E_MISSING,
+                        "it has no average, which others have (ema): --missing allow "
+                        "takes it as it is");
+        return nwi_error_in_tensor(b->err, code, lacking);
+    }
+    if (n_found > 0)
+        return NW_OK;
     return nwi_fail(b->err, NW_E_NOT_FOUND,
                     "the file holds no averaged weights of %.60s (ema)", b->part->name);
 }
@@ -352,6 +364,18 @@ static int find_original_rules(struct binder *b, const struct nwi_rules **rules)
     return b->out->file_prefix ? NW_OK : nwi_fail_nomem(b->err, strlen(company.prefix));
 }
 
+/* What is filled stands for nothing that the rules could name back. */
+static int check_filled(struct binder *b)
+{
+    if (b->out->initialised.n == 0)
+        return NW_OK;
+    const char *first = b->out->initialised.items[0];
+    int code = nwi_fail(b->err, NW_E_UNSUPPORTED,
+                        "it is missing, and what fills it has no original name: fill "
+                        "it in layout diffusers first");
+    return nwi_error_in_tensor(b->err, code, first);
+}
+
 static int to_original_names(struct binder *b, const bool *used,
                              struct nwi_selector *selector)
 {
@@ -359,6 +383,7 @@ static int to_original_names(struct binder *b, const bool *used,
     struct nwi_mapping_of mapping;
     struct nwi_bindings back = {0};
     const struct nwi_rules *rules = NULL;
+    NWI_TRY(check_filled(b));
     NWI_TRY(find_original_rules(b, &rules));
     if (!is_original(b) && !rules && !(b->part->family && b->part->family->same_names))
         return nwi_fail(b->err, NW_E_UNSUPPORTED,
@@ -415,6 +440,22 @@ static int describe(struct binder *b, uint32_t layout)
     return NW_OK;
 }
 
+/* Where the caller takes what is there, so do we. */
+static int check_told(struct binder *b, const struct nw_model *model)
+{
+    const struct nwi_told_input input = {
+        .given = &b->given,
+        .model = model,
+        .rules = is_original(b) || !b->part->family ? NULL : b->part->family->rules,
+        .ckpt = b->ckpt,
+        .hints = &b->hints,
+        .arena = b->arena,
+    };
+    if (!model || b->options->missing != NW_MISSING_ERROR)
+        return NW_OK;
+    return nwi_told_check(&input, b->out, b->err);
+}
+
 static int match_model(struct binder *b, uint32_t layout, struct nw_model *model,
                        const struct nwi_mapping_of *mapping)
 {
@@ -438,6 +479,7 @@ static int match_model(struct binder *b, uint32_t layout, struct nw_model *model
         .arena = b->arena,
     };
     NWI_TRY(nwi_match(&input, b->out, b->err));
+    NWI_TRY(check_told(b, model));
     b->out->keep_fp32 = model ? model->keep_fp32 : NULL;
     if (back)
         NWI_TRY(to_original_names(b, used, &selector));

@@ -46,6 +46,12 @@ struct nwi_config_note {
     const char *derived; /* what the shapes tell */
 };
 
+/* An unexpected tensor under the name that the rules gave it. */
+struct nwi_stranger {
+    const char *name;
+    uint32_t input; /* row of what the rules took */
+};
+
 struct nwi_bindings {
     struct nwi_binding *items; /* file order, then those made by a fill */
     size_t n;
@@ -81,9 +87,13 @@ struct nwi_bindings {
 
     /* The stored side: what was not claimed. */
     struct nwi_names unexpected;
+    struct nwi_stranger
+        *strangers; /* of these, where `told`: what the rules let through */
+    size_t n_strangers;
     struct nwi_left_out *harmless; /* known not to be wanted, and why */
     size_t n_harmless;
 
+    bool told; /* no config: the model is what the family and the shapes tell */
     const char *const *keep_fp32; /* of the class; NULL ends */
     struct nwi_config_note *notes;
     size_t n_notes;

@@ -23,6 +23,7 @@ struct matching {
     const char **names;      /* [model->n_wanted]: on the way out */
     size_t mismatched_room;
     size_t harmless_room;
+    size_t strangers_room;
     struct nw_error *err;
 };
 
@@ -141,6 +142,16 @@ static int add_mismatch(struct matching *m, const struct nwi_mapped *mapped,
     return NW_OK;
 }
 
+static bool is_ignored(const struct matching *m, const char *name, size_t size)
+{
+    const struct nw_load_options *options = m->in->options;
+    for (size_t i = 0; i < options->n_ignore; i++) {
+        if (nwi_glob(options->ignore[i], strlen(options->ignore[i]), name, size, NULL))
+            return true;
+    }
+    return false;
+}
+
 /* ---- given tensors, in file order ---- */
 
 static bool is_unknown_type(const struct matching *m, uint32_t input)
@@ -172,9 +183,24 @@ static const char *why_harmless(const struct matching *m,
         return "it belongs to a weight that is not quantised";
     if (is_marker(stored))
         return "it marks the file as quantised";
-    if (m->in->options->unexpected == NW_UNEXPECTED_IGNORE)
+    if (m->in->options->unexpected == NW_UNEXPECTED_IGNORE ||
+        is_ignored(m, mapped->name, mapped->name_size))
         return "nobody wants it, and that is ignored";
     return NULL;
+}
+
+/* Where no config says what the model is, it may belong to it all the same. */
+static int add_stranger(struct matching *m, const struct nwi_mapped *mapped)
+{
+    void *items = m->out->strangers;
+    char *name = nwi_arena_copy(m->in->arena, mapped->name, mapped->name_size);
+    if (!name || !nwi_arena_grow(m->in->arena, &items, m->out->n_strangers,
+                                 &m->strangers_room, sizeof *m->out->strangers))
+        return nomem(m);
+    m->out->strangers = items;
+    m->out->strangers[m->out->n_strangers++] =
+        (struct nwi_stranger){name, mapped->input};
+    return NW_OK;
 }
 
 static int not_wanted(struct matching *m, const struct nwi_mapped *mapped)
@@ -196,6 +222,8 @@ static int not_wanted(struct matching *m, const struct nwi_mapped *mapped)
     const char *reason = why_harmless(m, mapped);
     if (reason)
         return add_harmless(m, name, reason);
+    if (m->out->told)
+        NWI_TRY(add_stranger(m, mapped));
     return list(m, &m->out->unexpected, name);
 }
 
@@ -272,7 +300,8 @@ static int list_unmatched(struct matching *m, uint32_t input)
     }
     if (is_marker(stored))
         return add_harmless(m, name, "it marks the file as quantised");
-    if (m->in->options->unexpected == NW_UNEXPECTED_IGNORE)
+    if (m->in->options->unexpected == NW_UNEXPECTED_IGNORE ||
+        is_ignored(m, name, strlen(name)))
         return add_harmless(m, name, "nobody wants it, and that is ignored");
     return list(m, &m->out->unexpected, name);
 }
@@ -351,13 +380,8 @@ static int settle_missing(struct matching *m, uint32_t row, uint8_t dtype)
 
 static bool may_miss(const struct matching *m, const struct nwi_wanted *wanted)
 {
-    const struct nw_load_options *options = m->in->options;
-    for (size_t i = 0; i < options->n_ignore; i++) {
-        if (nwi_glob(options->ignore[i], strlen(options->ignore[i]), wanted->name,
-                     wanted->name_size, NULL))
-            return true;
-    }
-    return any_glob(m->in->model->optional, wanted->name, wanted->name_size);
+    return is_ignored(m, wanted->name, wanted->name_size) ||
+           any_glob(m->in->model->optional, wanted->name, wanted->name_size);
 }
 
 static int settle_wanted(struct matching *m, uint32_t row, uint8_t dtype)

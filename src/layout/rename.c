@@ -192,6 +192,10 @@ int nwi_renamer_apply(const struct nwi_renamer *renamer, const char *name, size_
         return NW_OK;
     /* Each capture is used once at most: no longer than name, rule and prefix together. */
     size_t total = renamer->prefix_size + put_body(rule, &found, name, size, NULL);
+    if (total == 0)
+        return nwi_fail(err, NW_E_ARG,
+                        "a rename rule leaves nothing of \"%.200s\": drop it instead",
+                        name);
     char *text = nwi_arena_alloc(renamer->arena, total + 1);
     if (!text)
         return nwi_fail_nomem(err, total + 1);

@@ -165,7 +165,7 @@ static void consider(struct scoring *s, struct ranking *ranking,
             ranking->best = candidate;
             ranking->tied = false;
         } else if (candidate.tally.total == best->tally.total &&
-                   best->family != family) {
+                   (best->family != family || best->layout != layout)) {
             ranking->tied = true;
             note_near(ranking, &candidate);
         }

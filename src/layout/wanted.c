@@ -145,6 +145,19 @@ static int keep_notes(struct wanting *w, const struct nwi_config *config)
     return NW_OK;
 }
 
+/* There is no config that could be bad: the file is. */
+static int tell_shapes(struct wanting *w, int code)
+{
+    char why[200];
+    if (code != NW_E_BAD_CONFIG || !w->bindings->told || !w->err)
+        return code;
+    memcpy(why, w->err->message, sizeof why - 1);
+    why[sizeof why - 1] = '\0';
+    nwi_error_clear(w->err);
+    return nwi_fail(w->err, code, "the shapes of the file make no %.60s: %s",
+                    w->architecture->klass, why);
+}
+
 static int build(struct wanting *w, struct nw_model **out)
 {
     const struct nwi_json_value *preset = NULL;
@@ -153,11 +166,12 @@ static int build(struct wanting *w, struct nw_model **out)
     if (!w->given && part->family)
         NWI_TRY(nwi_family_preset(part->family, part->variant, &w->scratch, &preset,
                                   w->err));
+    w->bindings->told = !w->given;
     nwi_config_init(&config, w->given, preset, &w->scratch, w->err);
     if (w->architecture->derive)
         w->architecture->derive(&config, w->in->given);
-    NWI_TRY(
-        nwi_model_build(w->architecture, &config, w->in->ckpt->memory, out, w->err));
+    NWI_TRY(tell_shapes(w, nwi_model_build(w->architecture, &config,
+                                           w->in->ckpt->memory, out, w->err)));
     NWI_TRY(keep_notes(w, &config));
     if (w->given && !nwi_yaml_is_name(w->path))
         return NW_OK;

@@ -368,6 +368,45 @@ static void mark_markers(struct recogniser *r)
     }
 }
 
+static bool is_float8(const struct nwi_stored *tensor)
+{
+    return tensor->dtype == NW_F8_E4M3 || tensor->dtype == NW_F8_E5M2;
+}
+
+static bool has_scaled_float8(const struct recogniser *r)
+{
+    for (size_t i = 0; i < r->layers.n; i++) {
+        const struct layer *layer = layer_of(r, i);
+        if (layer->scheme && nwi_scheme_has_scale(layer->with) &&
+            is_float8(&r->ckpt->tensors[layer->weight]))
+            return true;
+    }
+    return false;
+}
+
+/* Matrices without a scale where others of their type have one: it was lost, or the
+ * values are as they stand. Nothing in the file tells which. */
+static int check_scales(struct recogniser *r)
+{
+    size_t stem = 0;
+    if (!has_scaled_float8(r))
+        return NW_OK;
+    for (uint32_t i = 0; i < r->component->n_tensors; i++) {
+        const struct nwi_stored *tensor =
+            &r->ckpt->tensors[r->component->first_tensor + i];
+        if (tensor->quantised || tensor->rank != 2 || !is_float8(tensor) ||
+            !has_suffix(tensor, ".weight", 7, &stem))
+            continue;
+        struct nwi_place place = place_of(r, tensor);
+        NWI_TRY(
+            nwi_builder_note(r->b, &place, NW_E_MISSING,
+                             "no scale stands beside it, as beside other weights of "
+                             "type %s",
+                             tensor->dtype_text));
+    }
+    return NW_OK;
+}
+
 static int check_config(struct recogniser *r)
 {
     struct nwi_place place = {.file = r->component->config_path,
@@ -397,6 +436,7 @@ static int recognise(struct recogniser *r)
         NWI_TRY(decide(r, layer_of(r, i)));
     mark_companions(r);
     mark_markers(r);
+    NWI_TRY(check_scales(r));
     return check_config(r);
 }
 

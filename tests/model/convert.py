@@ -171,6 +171,11 @@ def averaged(folder):
     found = read(folder / "averaged.safetensors")
     for name in ("conv_in.weight", "down_blocks.0.attentions.0.transformer_blocks.0.attn1.to_q.weight"):
         assert found[name][1] == plain[name][1][::-1], name
+    name = next(n for n in tensors if n.startswith("model_ema."))
+    write(folder / "part.safetensors", {n: t for n, t in tensors.items() if n != name})
+    document = netweight("plan", folder / "part.safetensors", *common, "--ema", status=1)
+    assert document["error"]["code"] == "MISSING" and "average" in document["error"]["message"], document
+    netweight("plan", folder / "part.safetensors", *common, "--ema", "--missing", "allow")
     document = netweight("plan", one, *common, "--ema", status=1)
     assert document["error"]["code"] == "NOT_FOUND" and "averaged" in document["error"]["message"], document
 
@@ -187,6 +192,43 @@ def partial(folder):
     assert table["text_encoder"]["state"] == "absent"
     document = netweight("plan", path, "--component", "text_encoder", status=1)
     assert document["error"]["code"] == "NOT_FOUND" and "absent" in document["error"]["message"], document
+
+
+def untold(folder):
+    """Without the tensor that tells of a layer, and without a config, the others of that layer are no less its
+    model's: refused, not taken for a smaller model."""
+    one, tensors = original_sd1(folder)
+    path = folder / "untold.safetensors"
+    encoder = "cond_stage_model.transformer.text_model.encoder.layers.0.layer_norm1.weight"
+    vae = "first_stage_model.decoder.mid.attn_1.q.weight"
+    for part, lost in (("unet", "model.diffusion_model.middle_block.1.proj_in.weight"), ("vae", vae),
+                       ("text_encoder", encoder)):
+        write(path, {n: t for n, t in tensors.items() if n != lost})
+        netweight("plan", one, "--component", part)
+        document = netweight("plan", path, "--component", part, status=3)
+        assert document["error"]["code"] == "MISSING" and document["report"]["unexpected"], (lost, document["error"])
+        config = ("--config", folder / "model" / part / "config.json")
+        document = netweight("plan", path, "--component", part, *config, status=3)
+        assert len(document["report"]["missing"]) == 1 and not document["report"]["unexpected"], document["error"]
+        for take in (("--missing", "allow"), ("--unexpected", "ignore")):
+            netweight("plan", path, "--component", part, *take)
+    own = weights(folder / "model", "unet")  # in its class's names: the rules name back what is left
+    write(path, {n: t for n, t in own.items() if n != "down_blocks.0.attentions.0.transformer_blocks.0.norm1.weight"})
+    error = netweight("plan", path, "--component", "unet", status=3)["error"]
+    assert error["code"] == "MISSING" and "as the shapes tell it" in error["message"], error
+    write(path, {**tensors, "model.diffusion_model.middle_block.1.junk.weight": ([1], b"\0\0")})
+    assert len(netweight("plan", path, "--component", "unet")["report"]["unexpected"]) == 1
+
+
+def filled(folder):
+    """What was filled has no original name: refused, not left out of the file that is written."""
+    state = model(folder / "model", "FluxTransformer2DModel", small.CONFIGS["FluxTransformer2DModel"][0])
+    write(folder / "model/diffusion_pytorch_model.safetensors",
+          {n: t for n, t in state.items() if n != "proj_out.weight"})
+    fill = ("plan", folder / "model", "--missing", "zero", "--layout")
+    assert netweight(*fill, "diffusers")["report"]["initialised"] == ["proj_out.weight"]
+    error = netweight(*fill, "original", status=1)["error"]
+    assert (error["code"], error["tensor"]) == ("UNSUPPORTED", "proj_out.weight"), error
 
 
 def replaced(folder):
@@ -251,7 +293,7 @@ def checks():
         yield f"pipeline {family}", one_file_and_back, (family,)
     for part in ("equal", "unlike"):
         yield f"scaled {part}", scaled, (part,)
-    for check in (averaged, partial, replaced):
+    for check in (averaged, partial, untold, filled, replaced):
         yield check.__name__, check, ()
 
 

@@ -231,6 +231,18 @@ static void a_tie_decides_nothing(void **state)
     assert_non_null(strstr(m.err.message, "mochi transformer"));
 }
 
+/* One model under both its names: which of them is meant is not for us to say. */
+static void a_tie_of_layouts_decides_nothing(void **state)
+{
+    (void)state;
+    PUT("", "txtfusion.projector.weight[2,2]", "first.weight[2,2]",
+        "tmlp.0.weight[2,2]", "txtmlp.0.scale[2]", "text_fusion.projector.weight[2,2]",
+        "img_in.weight[2,2]", "time_mod_proj.weight[2,2]", "txt_in.norm.weight[2]");
+    assert_detected(": - - - of \"\"");
+    m.options.layout = NW_LAYOUT_DIFFUSERS;
+    refuse(NW_E_UNKNOWN_LAYOUT, "and others fit equally well; nearest: ");
+}
+
 /* The more facts the better: a UNet with the names of a VAE in it is a UNet. */
 static void most_facts_win(void **state)
 {
@@ -366,6 +378,7 @@ int main(void)
         TEST(where_nothing_is_near_that_is_said),
         TEST(the_nearest_are_named_with_what_they_lack),
         TEST(a_tie_decides_nothing),
+        TEST(a_tie_of_layouts_decides_nothing),
         TEST(most_facts_win),
         TEST(what_a_file_lacks_is_told),
         TEST(the_other_half_may_be_absent),

@@ -131,6 +131,14 @@ static void missing_is_as_the_caller_says(void **state)
 
 static void check_unexpected(struct meeting *m)
 {
+    static const char *const globs[] = {"x*"};
+    m->options.ignore = globs;
+    m->options.n_ignore = 1;
+    m->options.unexpected = NW_UNEXPECTED_ERROR;
+    assert_meets(m, NW_E_UNEXPECTED, "loaded 1, unexpected 1, harmless 1");
+    assert_listed(m, "report/harmless/0/name", "x");
+    m->options.n_ignore = 0;
+    m->options.unexpected = NW_UNEXPECTED_WARN;
     assert_meets(m, NW_OK, "loaded 1, unexpected 2");
     assert_listed(m, "report/unexpected/0", "y");
     assert_listed(m, "report/unexpected/1", "x");

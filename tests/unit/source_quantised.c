@@ -275,7 +275,8 @@ static void test_plain(void **state)
         expect_plain(*state, rows[i].rows, rows[i].note);
 }
 
-/* The prefix stays with the names, the marker goes with the scheme, plain layers stay plain. */
+/* The prefix stays with the names, the marker goes with the scheme, plain layers stay plain;
+ * a matrix that should have a scale is told of. */
 static void test_marker(void **state)
 {
     static const struct row rows[] = {
@@ -290,6 +291,9 @@ static void test_marker(void **state)
     struct nw_checkpoint *ckpt = open_rows(*state, rows, NULL);
     assert_true(stored_of(ckpt, rows[0].name)->quantised);
     assert_false(stored_of(ckpt, rows[3].name)->quantised);
+    assert_int_equal(nw_checkpoint_problem_count(ckpt), 1);
+    assert_int_equal(problem_of(ckpt, NW_E_MISSING).note, 1);
+    assert_string_equal(problem_of(ckpt, NW_E_MISSING).tensor, rows[3].name);
     assert_false(stored_of(ckpt, rows[4].name)->quantised);
     assert_string_equal(stored_of(ckpt, rows[5].name)->scheme, "scaled_fp8");
     assert_true(stored_of(ckpt, rows[5].name)->quantised);
