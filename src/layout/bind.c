@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "layout/company.h"
 #include "layout/match.h"
+#include "layout/rest.h"
 #include "layout/rules_text.h"
 #include "layout/wanted.h"
 #include "source/kind.h"
@@ -22,6 +23,9 @@ struct binder {
     const struct nwi_found *part;
     struct nwi_header given; /* names of the part, as stored less the prefix */
     bool given_made;
+    bool *
+        averaged; /* tensors of the component taken as averages, by row; NULL: not asked */
+    struct nwi_rest rest;
     struct nwi_bindings *out;
     struct nw_error *err;
 };
@@ -179,22 +183,29 @@ static const struct nwi_header_row *find_averaged(const struct binder *b,
 }
 
 /* Points every tensor of the part at its average. One without an average keeps its own. */
-static size_t point_at_averages(const struct binder *b,
-                                const struct nwi_header *averages)
+static int point_at_averages(struct binder *b, const struct nwi_header *averages,
+                             size_t *n_found)
 {
-    size_t n_found = 0;
+    const struct nwi_component *component = &b->ckpt->components[b->component];
     const struct nwi_region *region = &b->part->region;
+    b->averaged = nwi_arena_zalloc(&b->scratch, component->n_tensors);
+    if (!b->averaged)
+        return nwi_fail_nomem(b->err, component->n_tensors);
     for (size_t i = 0; i < region->n; i++) {
         const struct nwi_header_row *found =
             find_averaged(b, averages, &region->rows[i]);
         if (!found)
             continue;
+        if (!nwi_rest_add(&b->rest, b->ckpt->tensors[region->rows[i].source].name,
+                          "its average is taken (ema)", &b->scratch))
+            return nwi_fail_nomem(b->err, sizeof *b->rest.items);
+        b->averaged[found->source - component->first_tensor] = true;
         region->rows[i].source = found->source;
         region->rows[i].shape = found->shape;
         region->rows[i].rank = found->rank;
-        n_found++;
+        (*n_found)++;
     }
-    return n_found;
+    return NW_OK;
 }
 
 static int use_averaged(struct binder *b)
@@ -207,7 +218,7 @@ static int use_averaged(struct binder *b)
     const struct nwi_region *ema = &b->detection.ema->region;
     int code = nwi_header_init(&averages, ema->rows, ema->n, b->scratch.memory, b->err);
     if (code == NW_OK)
-        n_found = point_at_averages(b, &averages);
+        code = point_at_averages(b, &averages, &n_found);
     nwi_header_release(&averages);
     if (code != NW_OK || n_found > 0)
         return code;
@@ -407,12 +418,24 @@ static int describe(struct binder *b, uint32_t layout)
     if (part->family_name)
         b->out->family = part->family_name;
     b->out->variant = part->variant ? part->variant->name : NULL;
+    b->out->pipeline = part->family ? part->family->pipeline : NULL;
     b->out->layout = words[layout];
     b->out->prefix =
         nwi_arena_copy(b->arena, part->region.prefix, strlen(part->region.prefix));
     if (!b->out->component || !b->out->prefix)
         return nwi_fail_nomem(b->err, strlen(part->name));
     return NW_OK;
+}
+
+/* transformers keeps what its classes name where fp16 is asked for, whose range it
+ * exceeds, and casts it to any other type. */
+static const char *const *kept_fp32(const struct binder *b,
+                                    const struct nw_model *model)
+{
+    bool half_only =
+        model && model->library && strcmp(model->library, "transformers") == 0;
+    return !model || (half_only && b->options->dtype != NW_F16) ? NULL
+                                                                : model->keep_fp32;
 }
 
 static int match_model(struct binder *b, uint32_t layout, struct nw_model *model,
@@ -434,11 +457,13 @@ static int match_model(struct binder *b, uint32_t layout, struct nw_model *model
         .model = model,
         .options = back ? &all : b->options,
         .selector = back ? NULL : &selector,
+        .rest = b->rest.items,
+        .n_rest = b->rest.n,
         .used = used,
         .arena = b->arena,
     };
     NWI_TRY(nwi_match(&input, b->out, b->err));
-    b->out->keep_fp32 = model ? model->keep_fp32 : NULL;
+    b->out->keep_fp32 = kept_fp32(b, model);
     if (back)
         NWI_TRY(to_original_names(b, used, &selector));
     NWI_TRY(nwi_selector_check(&selector, b->err));
@@ -478,7 +503,18 @@ static int choose_part(struct binder *b, uint32_t layout)
     }
     if (layout != NW_LAYOUT_STORED)
         NWI_TRY(check_known(b));
-    return b->options->flags & NW_LOAD_EMA ? use_averaged(b) : NW_OK;
+    if (b->options->flags & NW_LOAD_EMA)
+        NWI_TRY(use_averaged(b));
+    const struct nwi_rest_input rest = {
+        .ckpt = b->ckpt,
+        .component = b->component,
+        .detection = &b->detection,
+        .part = b->part,
+        .averaged = b->averaged,
+        .arena = &b->scratch,
+    };
+    return b->options->flags & NW_LOAD_REST ? nwi_rest_list(&rest, &b->rest, b->err)
+                                            : NW_OK;
 }
 
 static int bind(struct binder *b, uint32_t layout)

@@ -260,6 +260,13 @@ static int take_output(struct matching *m, uint32_t i)
     return take(m, mapped, row);
 }
 
+static int list_unknown(struct matching *m, const char *name)
+{
+    if (m->in->options->unexpected == NW_UNEXPECTED_IGNORE)
+        return add_harmless(m, name, "nobody wants it, and that is ignored");
+    return list(m, &m->out->unexpected, name);
+}
+
 /* What no rule knows. */
 static int list_unmatched(struct matching *m, uint32_t input)
 {
@@ -272,9 +279,7 @@ static int list_unmatched(struct matching *m, uint32_t input)
     }
     if (is_marker(stored))
         return add_harmless(m, name, "it marks the file as quantised");
-    if (m->in->options->unexpected == NW_UNEXPECTED_IGNORE)
-        return add_harmless(m, name, "nobody wants it, and that is ignored");
-    return list(m, &m->out->unexpected, name);
+    return list_unknown(m, name);
 }
 
 static int list_fates(struct matching *m)
@@ -286,6 +291,13 @@ static int list_fates(struct matching *m)
             NWI_TRY(add_harmless(m, stored_name(m, i), mapping->reasons[i]));
         else if (mapping->fates[i] == NWI_UNMATCHED && !narrowed)
             NWI_TRY(list_unmatched(m, i));
+    }
+    for (size_t i = 0; i < m->in->n_rest; i++) {
+        const struct nwi_left_out *rest = &m->in->rest[i];
+        if (rest->reason)
+            NWI_TRY(add_harmless(m, rest->name, rest->reason));
+        else if (!narrowed)
+            NWI_TRY(list_unknown(m, rest->name));
     }
     return NW_OK;
 }

@@ -147,3 +147,165 @@ def test_sums(make, tmp_path, family):
     assert_sums(made.document, folders)
     assert_sums(to_folder(made.one, tmp_path / "back", made, "--map"), list(load_file(made.one)))
     assert [len(plans_in(made.document))] == [len(made.states)]
+
+
+# ---- a part from elsewhere ----
+
+@pytest.fixture(scope="module")
+def other_vae(make, tmp_path_factory):
+    """Another VAE: its state, and {form: path} of it as a folder and as files of both layouts."""
+    root = tmp_path_factory.mktemp("vae")
+    model = random_model(*parts_of("sd1")["vae"], seed=77)
+    model.save_pretrained(root / "folder")
+    netweight("convert", root / "folder", root / "original.safetensors", "--layout", "original", "--prefix", "")
+    return model.state_dict(), {"folder": root / "folder", "original": root / "original.safetensors",
+                                "own": root / "folder/diffusion_pytorch_model.safetensors"}
+
+
+@pytest.mark.parametrize("form", ["folder", "own", "original"])
+@pytest.mark.parametrize("source", ["folder", "one"])
+def test_with_another_vae(make, other_vae, tmp_path, source, form):
+    """--with takes the VAE from another place, into a folder and into one file; nothing else changes."""
+    made, (state, places) = make("sd1"), other_vae
+    given, replaced = getattr(made, source), f"vae={places[form]}"
+    to_folder(given, tmp_path / "back", made, "--with", replaced)
+    assert_states(open_folder(tmp_path / "back"), made, vae=state)
+    one = tmp_path / "one.safetensors"
+    netweight("convert", given, one, "--layout", "original", "--with", replaced, "--config", made.folder)
+    assert_states(open_file(one, made), made, vae=state)
+
+
+# ---- training checkpoints ----
+
+def with_averages(made):
+    """A training checkpoint as LitEma makes it: an average of every tensor of the UNet, without dots."""
+    tensors = load_file(made.one)
+    averages = {"model_ema." + name.removeprefix("model.").replace(".", ""): tensor + 1
+                for name, tensor in tensors.items() if name.startswith("model.diffusion_model.")}
+    counts = {"model_ema.decay": torch.tensor(0.9999), "model_ema.num_updates": torch.tensor(7, dtype=torch.int32)}
+    return {**tensors, **averages, **counts}
+
+
+@pytest.mark.parametrize("component", [None, "unet"])
+@pytest.mark.parametrize("averaged", [False, True])
+def test_averages(make, tmp_path, averaged, component):
+    """--ema takes the averages of the UNet, as diffusers' converter does, and else the weights; parts
+    that have no averages are what they are."""
+    from diffusers.loaders.single_file_utils import convert_ldm_unet_checkpoint
+    made = make("sd1")
+    tensors = with_averages(made)
+    save_file(tensors, tmp_path / "training.safetensors")
+    unet = convert_ldm_unet_checkpoint(dict(tensors), dict(made.pipeline.unet.config), extract_ema=averaged)
+    args = ["--ema"] * averaged + (["--component", component] if component else [])
+    to_folder(tmp_path / "training.safetensors", tmp_path / "back", made, *args)
+    if component:
+        return assert_same(load_file(tmp_path / "back/diffusion_pytorch_model.safetensors"), unet, "unet")
+    return assert_states(open_folder(tmp_path / "back"), made, unet=unet)
+
+
+@pytest.mark.parametrize("args", [[], ["--component", "unet"]])
+def test_no_averages(make, tmp_path, args):
+    """--ema on a file without averages is refused in those words, and nothing is written."""
+    made = make("sd1")
+    document = netweight("convert", made.one, tmp_path / "back", "--layout", "diffusers", "--ema", *args, status=1)
+    assert document["error"]["code"] == "NOT_FOUND" and "averaged" in document["error"]["message"]
+    assert not (tmp_path / "back").exists()
+
+
+EXTRAS = {  # name: is it told as harmless
+    "betas": True, "alphas_cumprod": True, "model_ema.decay": True, "model_ema.num_updates": True,
+    "first_stage_model.loss.discriminator.weight": True,
+    "cond_stage_model.transformer.text_model.embeddings.position_ids": True,
+    "surprise.weight": False, "model.diffusion_model.surprise.weight": False,
+}
+
+
+@pytest.mark.parametrize("averaged", [False, True])
+def test_every_tensor_has_a_fate(make, tmp_path, averaged):
+    """What training leaves in a file is told as harmless, what nobody knows as unexpected: once each,
+    wherever it stands; under --unexpected error it is a reason to refuse."""
+    made, path = make("sd1"), tmp_path / "training.safetensors"
+    tensors = {**with_averages(made), **{name: torch.rand(3) for name in EXTRAS}}
+    save_file(tensors, path)
+    document = to_folder(path, tmp_path / "back", made, "--map", *["--ema"] * averaged)
+    unet = {name for name in load_file(made.one) if name.startswith("model.diffusion_model.")}
+    replaced = unet if averaged else {name for name in tensors if name.startswith("model_ema.")}
+    assert_sums(document, list(tensors), replaced | EXTRAS.keys())
+    unexpected = [name for plan in plans_in(document) for name in plan["report"]["unexpected"]]
+    assert sorted(unexpected) == sorted(name for name, harmless in EXTRAS.items() if not harmless)
+    refused = netweight("plan", path, "--layout", "diffusers", "--unexpected", "error", status=3)
+    assert refused["error"]["code"] == "UNEXPECTED"
+
+
+# ---- part of a pipeline ----
+
+def test_without_text_encoder(make, tmp_path):
+    """What a partial file lacks is told: by inspect, by what a conversion says is lacking, and when it is
+    asked for. The folder opens with the part that the caller has."""
+    made, path = make("sd1"), tmp_path / "partial.safetensors"
+    save_file({k: v for k, v in load_file(made.one).items() if not k.startswith("cond_stage_model.")}, path)
+    states = {row["name"]: row["state"] for row in netweight("inspect", path)["components"]}
+    assert states == {"unet": "present", "vae": "present", "text_encoder": "absent"}
+    document = to_folder(path, tmp_path / "back", made)
+    assert sorted(plan["component"] for plan in document["plans"]) == ["unet", "vae"]
+    assert document["result"]["lacking"] == ["text_encoder"]
+    alone = netweight("convert", path, tmp_path / "alone", "--layout", "diffusers")
+    assert alone["result"]["lacking"] == ["text_encoder", "tokenizer"]
+    assert_states(open_folder(tmp_path / "back", text_encoder=made.pipeline.text_encoder), made)
+    for command in (["plan", path], ["convert", path, tmp_path / "none", "--layout", "diffusers"]):
+        error = netweight(*command, "--component", "text_encoder", status=1)["error"]
+        assert error["code"] == "NOT_FOUND"
+        assert error["message"] == "the file has no text_encoder: it is absent from this checkpoint"
+    assert not (tmp_path / "none").exists()
+
+
+# ---- shards ----
+
+@pytest.mark.parametrize("family", ["sd1", "sdxl"])
+def test_shards(make, tmp_path, family):
+    """Folders in shards, as diffusers and transformers save them, are read; those that netweight writes
+    are opened."""
+    made, size = make(family), 300_000
+    made.pipeline.save_pretrained(tmp_path / "shards", max_shard_size=size)
+    assert len(list((tmp_path / "shards/unet").glob("*.safetensors"))) > 2
+    netweight("convert", tmp_path / "shards", tmp_path / "one.safetensors", "--layout", "original")
+    assert_same(load_file(tmp_path / "one.safetensors"), load_file(made.one), "from shards")
+    to_folder(made.one, tmp_path / "back", made, "--max-shard-size", size)
+    for component in ("unet", "vae"):
+        index, = (tmp_path / "back" / component).glob("*.index.json")
+        assert set(json.loads(index.read_text())["weight_map"].values()) == {
+            path.name for path in index.parent.glob("*.safetensors")}
+    assert_states(open_folder(tmp_path / "back"), made)
+
+
+# ---- dtypes ----
+
+def weights_in(folder):
+    return {name: tensor for path in folder.glob("*.safetensors") for name, tensor in load_file(path).items()}
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("family", ["sd1", "sdxl", "sd3", "flux"])
+def test_dtype(make, tmp_path, family, dtype):
+    """Cast on the way: to a folder, what from_pretrained casts to, tensors that stay fp32 included; to one
+    file, the same bits again."""
+    made, word = make(family), {torch.bfloat16: "bf16", torch.float16: "fp16"}[dtype]
+    wanted = states_of(open_folder(made.folder, torch_dtype=dtype), family)
+    to_folder(made.one, tmp_path / "back", made, "--dtype", word)
+    for component, state in wanted.items():
+        ours = weights_in(tmp_path / "back" / component)
+        assert_same(ours, {name: state[name] for name in weights_in(made.folder / component)}, component)
+    netweight("convert", made.folder, tmp_path / "one.safetensors", "--layout", "original", "--dtype", word)
+    to_folder(tmp_path / "one.safetensors", tmp_path / "again", made)
+    assert files_below(tmp_path / "again").keys() == files_below(tmp_path / "back").keys()
+    for component in wanted:
+        assert_same(weights_in(tmp_path / "again" / component), weights_in(tmp_path / "back" / component), component)
+
+
+def test_variant(make, tmp_path):
+    """--out-variant names the files as from_pretrained(variant=...) looks for them."""
+    made = make("sd1")
+    to_folder(made.one, tmp_path / "half", made, "--dtype", "fp16", "--out-variant", "fp16")
+    opened = open_folder(tmp_path / "half", torch_dtype=torch.float16, variant="fp16")
+    for component, state in made.states.items():
+        assert_same(getattr(opened, component).state_dict(), {k: v.half() for k, v in state.items()}, component)
