@@ -110,21 +110,70 @@ static int add_plan(struct cli_input *input, const char *name,
     return NW_OK;
 }
 
+/* True if one of the components, but the nameless one, has that name. */
+static bool is_component(const struct cli_input *input, const char *name)
+{
+    struct nw_component component;
+    for (size_t i = 0; nw_checkpoint_component(input->ckpt, i, &component) == NW_OK;
+         i++)
+        if (component.name[0] != '\0' && strcmp(component.name, name) == 0)
+            return true;
+    return false;
+}
+
+/* True if that plan tells of what the file holds outside all its parts: of a file with
+ * several the denoiser's does, which it is mostly left from. */
+static bool tells_rest(const struct cli_input *input, const char *const *names,
+                       size_t n, size_t row)
+{
+    if (is_component(input, names[row]))
+        return true;
+    for (size_t i = 0; i < n; i++) {
+        bool denoiser =
+            strcmp(names[i], "unet") == 0 || strcmp(names[i], "transformer") == 0;
+        if (denoiser && !is_component(input, names[i]))
+            return i == row;
+    }
+    return row == n - 1;
+}
+
+/* The plan of a component, without averages if it has none: then `lacking` says so. */
+static int add_averaged(struct cli_input *input, const char *name,
+                        const struct nw_load_options *options, struct nw_error *lacking,
+                        struct nw_error *err)
+{
+    struct nw_load_options plain = *options;
+    int code = add_plan(input, name, options, err);
+    if (code != NW_E_NOT_FOUND || !(options->flags & NW_LOAD_EMA))
+        return code;
+    *lacking = *err;
+    plain.flags &= ~(uint32_t)NW_LOAD_EMA;
+    return add_plan(input, name, &plain, err);
+}
+
 /* One plan a name. A component in which `only` matches nothing is left out, as long as
- * it matches somewhere. */
+ * it matches somewhere; so it is enough if one has averages. */
 static int add_plans(struct cli_input *input, struct nw_load_options *options,
                      const char *const *names, size_t n, struct nw_error *err)
 {
     bool choosy = options->n_only > 0 && n > 1;
+    uint32_t flags = options->flags;
+    size_t n_averaged = 0;
+    struct nw_error lacking = {0};
     for (size_t i = 0; i < n; i++) {
+        lacking.code = NW_OK;
         options->component = names[i];
-        int code = add_plan(input, names[i], options, err);
+        options->flags = flags | (tells_rest(input, names, n, i) ? NW_LOAD_REST : 0u);
+        int code = add_averaged(input, names[i], options, &lacking, err);
         if (code == NW_E_NOT_FOUND && choosy)
             continue;
         if (code != NW_OK)
             return code;
+        n_averaged += lacking.code == NW_OK;
     }
-    return input->n_plans > 0 ? NW_OK : err->code;
+    if (input->n_plans > 0 && n_averaged == 0)
+        *err = lacking;
+    return n_averaged > 0 ? NW_OK : err->code;
 }
 
 /* Each plan was held against the budget alone; several run together need the sum. */
@@ -150,17 +199,6 @@ static int check_total(const struct cli *cli, struct cli_input *input,
                         (unsigned long long)cost.peak_bytes, input->n_plans,
                         (unsigned long long)budget);
     return NW_OK;
-}
-
-/* True if one of the components, but the nameless one, has that name. */
-static bool is_component(const struct cli_input *input, const char *name)
-{
-    struct nw_component component;
-    for (size_t i = 0; nw_checkpoint_component(input->ckpt, i, &component) == NW_OK;
-         i++)
-        if (component.name[0] != '\0' && strcmp(component.name, name) == 0)
-            return true;
-    return false;
 }
 
 /* Every component of a pipeline folder, and those taken from other files. */
@@ -218,6 +256,8 @@ static int plan_names(const struct cli *cli, struct cli_input *out, const char *
     }
     struct nw_component only = {.name = ""};
     (void)nw_checkpoint_component(out->ckpt, 0, &only);
+    if (options.component == NULL)
+        options.flags |= NW_LOAD_REST;
     const char *name = options.component ? options.component
                        : n == 1          ? names[0]
                                          : only.name;

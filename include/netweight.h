@@ -223,7 +223,8 @@ struct nw_open_options {
     const char *variant;      /* "fp16", "ema" ... */
     const char *revision;     /* of a hub cache entry; NULL = "main" */
     const char *cache_dir;    /* hub cache in which an "org/name" is looked up; NULL = none */
-    const char *const *with;  /* "NAME=FILE": that component comes from another file */
+    const char *const *with;  /* "NAME=PATH": that component comes from another
+                                 file, or a model's folder */
     size_t n_with;
 };
 
@@ -605,7 +606,10 @@ enum nw_load_flag {
     NW_LOAD_FLAT = 1 << 5,              /* no model: what the file holds, under its own names */
     NW_LOAD_EMA = 1 << 6,               /* the averaged weights of a training checkpoint */
     NW_LOAD_IGNORE_MISMATCHED = 1 << 7, /* a tensor of another shape counts as missing */
-    NW_LOAD_NO_KEEP_FP32 = 1 << 8       /* the class's own list does not count */
+    NW_LOAD_NO_KEEP_FP32 = 1 << 8,      /* the class's own list does not count */
+    NW_LOAD_REST = 1 << 9               /* what the file holds outside all its parts is told by this
+                                           plan too, as harmless or unexpected: for one of the plans
+                                           that take a file as a whole */
 };
 
 /* Names on the way out. */

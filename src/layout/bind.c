@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "layout/averages.h"
 #include "layout/company.h"
 #include "layout/match.h"
+#include "layout/rest.h"
 #include "layout/rules_text.h"
 #include "layout/told.h"
 #include "layout/wanted.h"
@@ -23,6 +25,9 @@ struct binder {
     const struct nwi_found *part;
     struct nwi_header given; /* names of the part, as stored less the prefix */
     bool given_made;
+    bool *averaged; /* tensors of the component taken as averages, by row; NULL: none
+                             was asked for */
+    struct nwi_rest rest; /* of the file, beside `given` */
     struct nwi_bindings *out;
     struct nw_error *err;
 };
@@ -152,79 +157,6 @@ static int pick_part(struct binder *b)
     if (own && *name && b->detection.n > 1)
         return find_by_name(b, name);
     return find_single(b);
-}
-
-/* ---- averaged weights ---- */
-
-/* LitEma stores "model.a.b.weight" as "model_ema.abweight": without its first segment and
- * without dots. Row of the averages' header, or NULL. */
-static const struct nwi_header_row *find_averaged(const struct binder *b,
-                                                  const struct nwi_header *averages,
-                                                  const struct nwi_header_row *row)
-{
-    char name[1024];
-    size_t n = 0;
-    const struct nwi_stored *stored = &b->ckpt->tensors[row->source];
-    const char *start = strstr(stored->name, "diffusion_model.");
-    bool prefixed =
-        start && (size_t)(start - stored->name) < b->part->region.prefix_size;
-    for (const char *text = prefixed ? start : row->name; *text; text++) {
-        if (*text == '.')
-            continue;
-        if (n + 1 == sizeof name)
-            return NULL;
-        name[n++] = *text;
-    }
-    name[n] = '\0';
-    return nwi_header_find(averages, name);
-}
-
-/* Points every tensor of the part at its average; *lacking: the first that has none. */
-static size_t point_at_averages(const struct binder *b,
-                                const struct nwi_header *averages, const char **lacking)
-{
-    size_t n_found = 0;
-    const struct nwi_region *region = &b->part->region;
-    for (size_t i = 0; i < region->n; i++) {
-        const struct nwi_header_row *found =
-            find_averaged(b, averages, &region->rows[i]);
-        if (!found && !*lacking)
-            *lacking = b->ckpt->tensors[region->rows[i].source].name;
-        if (!found)
-            continue;
-        region->rows[i].source = found->source;
-        region->rows[i].shape = found->shape;
-        region->rows[i].rank = found->rank;
-        n_found++;
-    }
-    return n_found;
-}
-
-static int use_averaged(struct binder *b)
-{
-    struct nwi_header averages = {0};
-    const char *lacking = NULL;
-    size_t n_found = 0;
-    if (!b->detection.ema)
-        return nwi_fail(b->err, NW_E_NOT_FOUND,
-                        "the file holds no averaged weights (ema)");
-    const struct nwi_region *ema = &b->detection.ema->region;
-    int code = nwi_header_init(&averages, ema->rows, ema->n, b->scratch.memory, b->err);
-    if (code == NW_OK)
-        n_found = point_at_averages(b, &averages, &lacking);
-    nwi_header_release(&averages);
-    if (code != NW_OK)
-        return code;
-    if (n_found > 0 && lacking && b->options->missing == NW_MISSING_ERROR) {
-        code = nwi_fail(b->err, NW_E_MISSING,
-                        "it has no average, which others have (ema): --missing allow "
-                        "takes it as it is");
-        return nwi_error_in_tensor(b->err, code, lacking);
-    }
-    if (n_found > 0)
-        return NW_OK;
-    return nwi_fail(b->err, NW_E_NOT_FOUND,
-                    "the file holds no averaged weights of %.60s (ema)", b->part->name);
 }
 
 /* ---- what the file gives, in the class's names ---- */
@@ -432,6 +364,7 @@ static int describe(struct binder *b, uint32_t layout)
     if (part->family_name)
         b->out->family = part->family_name;
     b->out->variant = part->variant ? part->variant->name : NULL;
+    b->out->pipeline = part->family ? part->family->pipeline : NULL;
     b->out->layout = words[layout];
     b->out->prefix =
         nwi_arena_copy(b->arena, part->region.prefix, strlen(part->region.prefix));
@@ -456,6 +389,37 @@ static int check_told(struct binder *b, const struct nw_model *model)
     return nwi_told_check(&input, b->out, b->err);
 }
 
+/* transformers keeps what its classes name where fp16 is asked for, whose range it
+ * exceeds, and casts it to any other type. */
+static const char *const *kept_fp32(const struct binder *b,
+                                    const struct nw_model *model)
+{
+    bool half_only =
+        model && model->library && strcmp(model->library, "transformers") == 0;
+    return !model || (half_only && b->options->dtype != NW_F16) ? NULL
+                                                                : model->keep_fp32;
+}
+
+static struct nwi_averages_input averages_of(struct binder *b)
+{
+    return (struct nwi_averages_input){
+        .ckpt = b->ckpt,
+        .component = b->component,
+        .detection = &b->detection,
+        .part = b->part,
+        .arena = &b->scratch,
+    };
+}
+
+/* Where the caller takes what is there, so do we. */
+static int check_averages(struct binder *b, const bool *used)
+{
+    const struct nwi_averages_input averages = averages_of(b);
+    if (!b->averaged || b->options->missing != NW_MISSING_ERROR)
+        return NW_OK;
+    return nwi_averages_check(&averages, b->averaged, &b->given, used, b->err);
+}
+
 static int match_model(struct binder *b, uint32_t layout, struct nw_model *model,
                        const struct nwi_mapping_of *mapping)
 {
@@ -475,12 +439,15 @@ static int match_model(struct binder *b, uint32_t layout, struct nw_model *model
         .model = model,
         .options = back ? &all : b->options,
         .selector = back ? NULL : &selector,
+        .rest = b->rest.items,
+        .n_rest = b->rest.n,
         .used = used,
         .arena = b->arena,
     };
     NWI_TRY(nwi_match(&input, b->out, b->err));
+    NWI_TRY(check_averages(b, used));
     NWI_TRY(check_told(b, model));
-    b->out->keep_fp32 = model ? model->keep_fp32 : NULL;
+    b->out->keep_fp32 = kept_fp32(b, model);
     if (back)
         NWI_TRY(to_original_names(b, used, &selector));
     NWI_TRY(nwi_selector_check(&selector, b->err));
@@ -509,6 +476,24 @@ static int bind_stored_part(struct binder *b)
     return match_model(b, NW_LAYOUT_STORED, NULL, &mapping);
 }
 
+/* What stands in the file beside the part: its averages, and names that no plan tells. */
+static int take_beside(struct binder *b)
+{
+    const struct nwi_averages_input averages = averages_of(b);
+    if (b->options->flags & NW_LOAD_EMA)
+        NWI_TRY(nwi_averages_take(&averages, &b->averaged, &b->rest, b->err));
+    const struct nwi_rest_input rest = {
+        .ckpt = b->ckpt,
+        .component = b->component,
+        .detection = &b->detection,
+        .part = b->part,
+        .averaged = b->averaged,
+        .arena = &b->scratch,
+    };
+    return b->options->flags & NW_LOAD_REST ? nwi_rest_list(&rest, &b->rest, b->err)
+                                            : NW_OK;
+}
+
 static int choose_part(struct binder *b, uint32_t layout)
 {
     NWI_TRY(nwi_detect(b->ckpt, b->component, &b->hints, &b->scratch, &b->detection,
@@ -520,7 +505,7 @@ static int choose_part(struct binder *b, uint32_t layout)
     }
     if (layout != NW_LAYOUT_STORED)
         NWI_TRY(check_known(b));
-    return b->options->flags & NW_LOAD_EMA ? use_averaged(b) : NW_OK;
+    return take_beside(b);
 }
 
 static int bind(struct binder *b, uint32_t layout)

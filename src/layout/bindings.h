@@ -63,7 +63,9 @@ struct nwi_bindings {
     const char *variant;
     const char
         *layout; /* of the names on the way out: "stored", "diffusers", "original" */
-    const char *prefix; /* that the names had in the file */
+    const char *const *pipeline; /* of a denoiser: what else its pipeline has; ends in
+                                    NULL; NULL: not known */
+    const char *prefix;          /* that the names had in the file */
     const char
         *file_prefix; /* that original names have where several components share a
                                 file; NULL: none, or the caller's own is there */

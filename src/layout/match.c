@@ -5,27 +5,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "layout/matching.h"
 #include "tensor/dtype.h"
-
-enum wanted_state {
-    WANTED_MISSING,
-    WANTED_LOADED,
-    WANTED_TIED,
-    WANTED_MISMATCHED,
-    WANTED_NOT_ASKED /* `only` or `drop` leave it out */
-};
-
-struct matching {
-    const struct nwi_match_input *in;
-    struct nwi_bindings *out;
-    uint8_t *states;         /* [model->n_wanted], enum wanted_state */
-    const uint32_t *outputs; /* [model->n_wanted]: output of that name, or NW_NONE */
-    const char **names;      /* [model->n_wanted]: on the way out */
-    size_t mismatched_room;
-    size_t harmless_room;
-    size_t strangers_room;
-    struct nw_error *err;
-};
 
 static int nomem(struct matching *m)
 {
@@ -152,6 +133,13 @@ static bool is_ignored(const struct matching *m, const char *name, size_t size)
     return false;
 }
 
+/* True if the caller takes it that nobody wants a tensor of that name. */
+static bool is_let_be(const struct matching *m, const char *name, size_t size)
+{
+    return m->in->options->unexpected == NW_UNEXPECTED_IGNORE ||
+           is_ignored(m, name, size);
+}
+
 /* ---- given tensors, in file order ---- */
 
 static bool is_unknown_type(const struct matching *m, uint32_t input)
@@ -183,8 +171,7 @@ static const char *why_harmless(const struct matching *m,
         return "it belongs to a weight that is not quantised";
     if (is_marker(stored))
         return "it marks the file as quantised";
-    if (m->in->options->unexpected == NW_UNEXPECTED_IGNORE ||
-        is_ignored(m, mapped->name, mapped->name_size))
+    if (is_let_be(m, mapped->name, mapped->name_size))
         return "nobody wants it, and that is ignored";
     return NULL;
 }
@@ -288,6 +275,13 @@ static int take_output(struct matching *m, uint32_t i)
     return take(m, mapped, row);
 }
 
+static int list_unknown(struct matching *m, const char *name)
+{
+    if (is_let_be(m, name, strlen(name)))
+        return add_harmless(m, name, "nobody wants it, and that is ignored");
+    return list(m, &m->out->unexpected, name);
+}
+
 /* What no rule knows. */
 static int list_unmatched(struct matching *m, uint32_t input)
 {
@@ -300,10 +294,7 @@ static int list_unmatched(struct matching *m, uint32_t input)
     }
     if (is_marker(stored))
         return add_harmless(m, name, "it marks the file as quantised");
-    if (m->in->options->unexpected == NW_UNEXPECTED_IGNORE ||
-        is_ignored(m, name, strlen(name)))
-        return add_harmless(m, name, "nobody wants it, and that is ignored");
-    return list(m, &m->out->unexpected, name);
+    return list_unknown(m, name);
 }
 
 static int list_fates(struct matching *m)
@@ -315,6 +306,13 @@ static int list_fates(struct matching *m)
             NWI_TRY(add_harmless(m, stored_name(m, i), mapping->reasons[i]));
         else if (mapping->fates[i] == NWI_UNMATCHED && !narrowed)
             NWI_TRY(list_unmatched(m, i));
+    }
+    for (size_t i = 0; i < m->in->n_rest; i++) {
+        const struct nwi_left_out *rest = &m->in->rest[i];
+        if (rest->reason)
+            NWI_TRY(add_harmless(m, rest->name, rest->reason));
+        else if (!narrowed)
+            NWI_TRY(list_unknown(m, rest->name));
     }
     return NW_OK;
 }
@@ -399,6 +397,8 @@ static int settle_wanted(struct matching *m, uint32_t row, uint8_t dtype)
         return list(m, &m->out->tied, m->names[row]);
     if (wanted->kind == NW_NON_PERSISTENT || may_miss(m, wanted))
         return list(m, &m->out->by_rule, m->names[row]);
+    if (!m->first_missing)
+        m->first_missing = wanted;
     NWI_TRY(list(m, &m->out->missing, m->names[row]));
     return settle_missing(m, row, dtype);
 }
@@ -455,122 +455,6 @@ static int prepare(struct matching *m)
     return find_outputs(m, outputs);
 }
 
-/* ---- names that differ by what stands before them ---- */
-
-/* Bytes of `longer` before "NAME" where it ends in ".NAME"; 0 if it does not. */
-static size_t size_before(const char *longer, size_t longer_size, const char *name,
-                          size_t size)
-{
-    size_t before = longer_size > size ? longer_size - size : 0;
-    bool ends =
-        before && longer[before - 1] == '.' && memcmp(longer + before, name, size) == 0;
-    return ends ? before : 0;
-}
-
-/* How many names of the file are wanted once `prefix` is off them. */
-static size_t count_without(const struct matching *m, const char *prefix, size_t size)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < m->in->mapping->n_outputs; i++) {
-        const struct nwi_mapped *mapped = &m->in->mapping->outputs[i];
-        n += mapped->name_size > size && memcmp(mapped->name, prefix, size) == 0 &&
-             nwi_map_find(&m->in->model->names, mapped->name + size,
-                          mapped->name_size - size) != NWI_MAP_NONE;
-    }
-    return n;
-}
-
-/* How many missing tensors the file has once `prefix` is off their names. */
-static size_t count_lacking(const struct matching *m, const char *prefix, size_t size)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < m->in->model->n_wanted; i++) {
-        const struct nwi_wanted *wanted = &m->in->model->wanted[i];
-        n += m->states[i] == WANTED_MISSING && wanted->name_size > size &&
-             memcmp(wanted->name, prefix, size) == 0 &&
-             nwi_header_has(m->in->given, wanted->name + size);
-    }
-    return n;
-}
-
-static const struct nwi_wanted *first_missing(const struct matching *m)
-{
-    for (size_t i = 0; m->in->model && i < m->in->model->n_wanted; i++) {
-        const struct nwi_wanted *wanted = &m->in->model->wanted[i];
-        if (m->states[i] == WANTED_MISSING && wanted->kind != NW_NON_PERSISTENT &&
-            wanted->tied_to == NW_NONE && !may_miss(m, wanted))
-            return wanted;
-    }
-    return NULL;
-}
-
-/* What a prefix on one of the sides explains, if it explains most of what is missing; "" if
- * there is none. Linear: the first missing name and the first of the file that ends in it
- * (or that it ends in) say the prefix. NULL: no memory. */
-static const char *prefix_hint(const struct matching *m)
-{
-    const struct nwi_mapping_of *mapping = m->in->mapping;
-    const struct nwi_wanted *wanted = first_missing(m);
-    for (size_t i = 0; wanted && i < mapping->n_outputs; i++) {
-        const struct nwi_mapped *mapped = &mapping->outputs[i];
-        size_t more = size_before(mapped->name, mapped->name_size, wanted->name,
-                                  wanted->name_size);
-        size_t less = size_before(wanted->name, wanted->name_size, mapped->name,
-                                  mapped->name_size);
-        const char *prefix = more ? mapped->name : wanted->name;
-        size_t n = 0;
-        char text[80];
-        if (!more && !less)
-            continue;
-        n = more ? count_without(m, prefix, more) : count_lacking(m, prefix, less);
-        if (2 * n <= m->out->missing.n)
-            return "";
-        nwi_quote(text, sizeof text, prefix, more + less, 60);
-        return nwi_arena_printf(m->in->arena,
-                                more ? "; the names of the file begin with \"%s\""
-                                     : "; the names of the file lack the \"%s\" that "
-                                       "the wanted ones begin with",
-                                text);
-    }
-    return "";
-}
-
-/* ---- the verdict ---- */
-
-/* "3 wanted tensors are not in the file, first "a.weight"" */
-static int refuse(struct matching *m, int code, size_t n, const char *what,
-                  const char *first)
-{
-    char name[200];
-    const char *hint = code == NW_E_MISSING ? prefix_hint(m) : "";
-    nwi_quote(name, sizeof name, first, strlen(first), 120);
-    if (hint)
-        m->out->refusal = nwi_arena_printf(m->in->arena, "%zu %s, %s\"%s\"%s", n, what,
-                                           n > 1 ? "first " : "", name, hint);
-    if (!m->out->refusal)
-        return nomem(m);
-    m->out->refused = code;
-    m->out->refused_tensor = n == 1 ? first : NULL;
-    return NW_OK;
-}
-
-static int apply_policies(struct matching *m)
-{
-    struct nwi_bindings *out = m->out;
-    const struct nw_load_options *options = m->in->options;
-    if (out->n_mismatched && !(options->flags & NW_LOAD_IGNORE_MISMATCHED))
-        return refuse(m, NW_E_MISMATCH, out->n_mismatched,
-                      "stored tensors have another shape than wanted",
-                      out->mismatched[0].name);
-    if (out->missing.n && options->missing == NW_MISSING_ERROR)
-        return refuse(m, NW_E_MISSING, out->missing.n,
-                      "wanted tensors are not in the file", out->missing.items[0]);
-    if (out->unexpected.n && options->unexpected == NW_UNEXPECTED_ERROR)
-        return refuse(m, NW_E_UNEXPECTED, out->unexpected.n,
-                      "tensors of the file are not wanted", out->unexpected.items[0]);
-    return NW_OK;
-}
-
 /* Constants that rules made have the type of what was loaded. */
 static void type_constants(struct matching *m, uint8_t dtype)
 {
@@ -594,5 +478,5 @@ int nwi_match(const struct nwi_match_input *input, struct nwi_bindings *out,
         NWI_TRY(settle_wanted(&m, i, dtype));
     if (!input->model)
         out->wanted = out->loaded;
-    return apply_policies(&m);
+    return nwi_match_verdict(&m);
 }

@@ -19,6 +19,9 @@ struct nwi_match_input {
         *selector; /* of the names on the way out; NULL: takes all, no new
                                       names (they get another layout afterwards) */
     struct nwi_arena *arena;
+    const struct nwi_left_out *rest; /* [n_rest], of the file beside `given`; without a
+                                        reason: nobody knows it */
+    size_t n_rest;
     bool *
         used; /* [given->n], all false: is told which went into an item; NULL: not asked */
 };

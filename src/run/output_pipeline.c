@@ -25,6 +25,28 @@ static bool is_set(const struct nwi_output *output, const char *folder)
     return false;
 }
 
+static bool is_weights(const char *name)
+{
+    return nwi_weight_name(nwi_path_base(name)).form != NWI_NAME_OTHER;
+}
+
+/* Each once. */
+static int lack(struct nwi_output *output, const char *what, struct nw_error *err)
+{
+    size_t room = output->n_lacking;
+    void *items = (void *)(uintptr_t)output->lacking;
+    for (size_t i = 0; i < output->n_lacking; i++) {
+        if (strcmp(output->lacking[i], what) == 0)
+            return NW_OK;
+    }
+    if (!nwi_arena_grow(&output->arena, &items, output->n_lacking, &room,
+                        sizeof *output->lacking))
+        return nwi_fail_nomem(err, sizeof *output->lacking);
+    output->lacking = items;
+    output->lacking[output->n_lacking++] = what;
+    return NW_OK;
+}
+
 /* ---- the caller's folder ---- */
 
 static int copy_file(struct nwi_output *output, const char *root, const char *name,
@@ -34,11 +56,12 @@ static int copy_file(struct nwi_output *output, const char *root, const char *na
     if (!path)
         return nwi_fail_nomem(err, strlen(root));
     if (nwi_path_kind(path) != NWI_PATH_FILE || has_other(output, name) ||
-        nwi_weight_name(nwi_path_base(name)).form != NWI_NAME_OTHER)
+        is_weights(name))
         return NW_OK;
     return nwi_output_add_other(output, name, path, NULL, NULL, err);
 }
 
+/* What it has weights for, which do not go along, is lacking. */
 static int copy_folder(struct nwi_output *output, const char *root, const char *folder,
                        struct nw_error *err)
 {
@@ -52,6 +75,8 @@ static int copy_folder(struct nwi_output *output, const char *root, const char *
         char *name = nwi_path_join(&output->arena, folder, names[i]);
         if (!name)
             return nwi_fail_nomem(err, strlen(folder));
+        if (is_weights(name))
+            NWI_TRY(lack(output, folder, err));
         NWI_TRY(copy_file(output, root, name, err));
     }
     return NW_OK;
@@ -126,18 +151,6 @@ static bool any_in_folder(const struct nwi_output *output, const char *folder)
     return false;
 }
 
-static int lack(struct nwi_output *output, const char *what, struct nw_error *err)
-{
-    size_t room = output->n_lacking;
-    void *items = (void *)(uintptr_t)output->lacking;
-    if (!nwi_arena_grow(&output->arena, &items, output->n_lacking, &room,
-                        sizeof *output->lacking))
-        return nwi_fail_nomem(err, sizeof *output->lacking);
-    output->lacking = items;
-    output->lacking[output->n_lacking++] = what;
-    return NW_OK;
-}
-
 static int add_part(struct nwi_output *output, const struct nwi_pipeline_part *part,
                     struct nw_error *err)
 {
@@ -161,6 +174,30 @@ static int add_parts(struct nwi_output *output, const struct nwi_pipeline *pipel
     return NW_OK;
 }
 
+/* A part that pipelines of that kind have, but this one has not. */
+static bool is_left_out(const struct nwi_pipeline *pipeline, const char *name)
+{
+    for (const struct nwi_pipeline_part *part = pipeline->parts; part->name; part++) {
+        if (!part->library && strcmp(part->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Components that neither the file nor another has. */
+static int lack_components(struct nwi_output *output,
+                           const struct nwi_pipeline *pipeline, struct nw_error *err)
+{
+    for (size_t i = 0; i < output->n_sets; i++) {
+        const char *const *names = output->sets[i].plan->bindings.pipeline;
+        for (size_t k = 0; names && names[k]; k++) {
+            if (!is_set(output, names[k]) && !is_left_out(pipeline, names[k]))
+                NWI_TRY(lack(output, names[k], err));
+        }
+    }
+    return NW_OK;
+}
+
 int nwi_output_add_pipeline(struct nwi_output *output, struct nw_error *err)
 {
     const char *root = output->sets[0].plan->bindings.config_root;
@@ -173,5 +210,6 @@ int nwi_output_add_pipeline(struct nwi_output *output, struct nw_error *err)
                    : lack(output, "model_index.json", err);
     if (!has_other(output, "model_index.json"))
         NWI_TRY(add_index(output, pipeline, err));
+    NWI_TRY(lack_components(output, pipeline, err));
     return add_parts(output, pipeline, err);
 }

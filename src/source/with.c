@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "source/config.h"
+#include "source/folder.h"
 #include "source/format.h"
 
 /* Bytes of the name of an entry. */
@@ -44,13 +46,12 @@ const char *nwi_with_path(const struct nw_open_options *options, const char *nam
     return NULL;
 }
 
-int nwi_with_load(struct nwi_builder *b, const char *path,
-                  struct nwi_component *component)
+/* Its name says nothing about the weights it becomes: those are named for the class. */
+static int load_file(struct nwi_builder *b, const char *path,
+                     struct nwi_component *component)
 {
     struct nwi_file *file = NULL;
     uint32_t row = 0;
-    component->names.memory = b->memory;
-    component->stem = "model";
     NWI_TRY(nwi_file_open(path, false, b->memory, &file, b->err));
     int code = nwi_builder_begin_component(b, component);
     if (code != NW_OK) {
@@ -60,6 +61,29 @@ int nwi_with_load(struct nwi_builder *b, const char *path,
     NWI_TRY(nwi_builder_add_file(b, nwi_path_base(path), path, file, &row));
     NWI_TRY(nwi_container_parse(b, row));
     return nwi_builder_end_component(b, NULL);
+}
+
+/* A model's folder: its own config says what it is, before any other that was found. */
+static int load_folder(struct nwi_builder *b, const char *path,
+                       struct nwi_component *component)
+{
+    struct nwi_scope scope;
+    struct nwi_folder folder;
+    NWI_TRY(nwi_scope_init(b, path, &scope));
+    NWI_TRY(nwi_folder_read(b, path, "", &folder));
+    const struct nwi_weight_name *lead = nwi_folder_choose(b, &folder, "");
+    if (!lead)
+        return nwi_folder_fail(b, &folder, "");
+    NWI_TRY(nwi_config_read(b, &scope, path, "config.json", true, component));
+    return nwi_folder_load(b, &scope, &folder, lead, NULL, component);
+}
+
+int nwi_with_load(struct nwi_builder *b, const char *path,
+                  struct nwi_component *component)
+{
+    component->names.memory = b->memory;
+    return nwi_path_kind(path) == NWI_PATH_FOLDER ? load_folder(b, path, component)
+                                                  : load_file(b, path, component);
 }
 
 static bool is_taken(const struct nwi_builder *b, const char *entry)

@@ -295,7 +295,7 @@ PIPELINES = {
                                           "attention_head_dim": [5, 10, 20]}, "model.diffusion_model."),
         "vae": ("AutoencoderKL", CONFIGS["AutoencoderKL"][0], "first_stage_model."),
         "text_encoder": ("CLIPTextModel", CLIP, "conditioner.embedders.0.transformer.text_model."),
-        "text_encoder_2": ("CLIPTextModelWithProjection", {**CLIP, "projection_dim": 32},
+        "text_encoder_2": ("CLIPTextModelWithProjection", {**CLIP, "hidden_size": 48, "projection_dim": 40},
                            "conditioner.embedders.1.model."),
     },
     "sd3": {
@@ -303,7 +303,7 @@ PIPELINES = {
         "vae": ("AutoencoderKL", CONFIGS["AutoencoderKL"][1], "first_stage_model."),
         "text_encoder": ("CLIPTextModelWithProjection", {**CLIP, "hidden_size": 768, "projection_dim": 768},
                          "text_encoders.clip_l.transformer."),
-        "text_encoder_2": ("CLIPTextModelWithProjection", {**CLIP, "projection_dim": 32},
+        "text_encoder_2": ("CLIPTextModelWithProjection", {**CLIP, "hidden_size": 48, "projection_dim": 40},
                            "text_encoders.clip_g.transformer."),
         "text_encoder_3": ("T5EncoderModel", T5, "text_encoders.t5xxl.transformer."),
     },

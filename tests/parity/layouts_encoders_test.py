@@ -1,24 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values of text encoders as all-in-one files hold them, against diffusers' own converters."""
-import importlib.util
-import os
-import subprocess
-
 import pytest
-
-if importlib.util.find_spec("diffusers") is None or importlib.util.find_spec("transformers") is None:
-    pytest.skip("diffusers or transformers is not installed", allow_module_level=True)
-
 import torch
+from real import assert_same, find_class, netweight, random_tensors
 from safetensors.torch import load_file, save_file
-
-NETWEIGHT = os.environ.get("NETWEIGHT")
-
-
-def random_tensors(shapes):
-    generator = torch.Generator().manual_seed(2)
-    return {name: torch.randint(-2**15, 2**15, shape, generator=generator, dtype=torch.int16).view(torch.float16)
-            for name, shape in shapes.items()}
 
 
 def open_clip(prefix, width, projected):
@@ -30,33 +15,23 @@ def open_clip(prefix, width, projected):
                             ("mlp.c_fc.", (4 * width, width)), ("mlp.c_proj.", (width, 4 * width))):
             shapes |= {f"{block}{name}weight": shape, f"{block}{name}bias": shape[:1]}
         shapes |= {f"{block}ln_{i}.{leaf}": (width,) for i in (1, 2) for leaf in ("weight", "bias")}
-    return random_tensors({prefix + name: shape for name, shape in shapes.items()})
+    return random_tensors({prefix + name: shape for name, shape in shapes.items()}, seed=2)
 
 
 def convert(tmp_path, tensors, *args):
     source, result = tmp_path / "original.safetensors", tmp_path / "result"
     save_file(tensors, str(source))
-    done = subprocess.run([NETWEIGHT, "convert", str(source), str(result), "--layout", "diffusers", *args, "--json"],
-                          capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    netweight("convert", source, result, "--layout", "diffusers", *args)
     return load_file(str(result)) if result.is_file() else {
         name: tensor for path in sorted(result.glob("*.safetensors")) for name, tensor in load_file(str(path)).items()}
 
 
 def model_of(name, width, projected, heads):
-    import transformers
-    config = transformers.CLIPTextConfig(
+    config = find_class("CLIPTextConfig")(
         hidden_size=width, intermediate_size=4 * width, num_hidden_layers=2, num_attention_heads=heads, vocab_size=8,
         projection_dim=projected)
     with torch.device("meta"):
-        return getattr(transformers, name)(config)
-
-
-def assert_same(ours, wanted):
-    assert sorted(ours) == sorted(wanted), sorted(set(ours) ^ set(wanted))[:6]
-    for key, tensor in wanted.items():
-        assert ours[key].shape == tensor.shape, key
-        assert torch.equal(ours[key].contiguous().view(torch.int16), tensor.contiguous().view(torch.int16)), key
+        return find_class(name)(config)
 
 
 @pytest.mark.parametrize("prefix,name,width,heads", [
@@ -73,14 +48,14 @@ def test_open_clip(tmp_path, prefix, name, width, heads):
     assert sorted(ours) == sorted(k for k in model.state_dict() if not k.endswith("position_ids"))
     # Where this transformers has no "text_model.", diffusers takes it away behind the converter.
     renamed = {k if k in ours else k.removeprefix("text_model."): v for k, v in theirs.items()}
-    assert_same(ours, {k: v for k, v in renamed.items() if k in ours})
+    assert_same(ours, {k: v for k, v in renamed.items() if k in ours}, "the reference")
 
 
 @pytest.mark.parametrize("prefix", ["cond_stage_model.transformer.", "conditioner.embedders.0.transformer.",
                                     "text_encoders.clip_l.transformer.", ""])
 def test_clip(tmp_path, prefix):
     model = model_of("CLIPTextModel", 96, 96, 12)
-    state = random_tensors({k: tuple(v.shape) for k, v in model.state_dict().items() if not k.endswith("position_ids")})
+    state = random_tensors({k: v.shape for k, v in model.state_dict().items() if not k.endswith("position_ids")}, seed=2)
     tensors = {f"{prefix}text_model.{k}": v for k, v in state.items()}
     tensors[prefix + "text_model.embeddings.position_ids"] = torch.zeros(1, 77, dtype=torch.float16)
-    assert_same(convert(tmp_path, tensors), state)
+    assert_same(convert(tmp_path, tensors), state, "there")

@@ -5,63 +5,25 @@ A small model of each class, every bit random, is named as its publisher would (
 original), named back by diffusers' converter, and by netweight: all three ways every byte is the
 same. What a converter does wrong is not asked of it: see SKIP_REFERENCE.
 """
-import importlib.util
 import inspect
 import json
-import os
-import subprocess
 
 import pytest
-
-if importlib.util.find_spec("diffusers") is None or importlib.util.find_spec("transformers") is None:
-    pytest.skip("diffusers or transformers is not installed", allow_module_level=True)
-
 import torch
+from real import assert_same, construct, find_class, netweight, random_tensors
 from safetensors.torch import load_file, save_file
 
 import small
-
-NETWEIGHT = os.environ["NETWEIGHT"]
-
-
-def find_class(name):
-    import diffusers
-    import transformers
-    found = getattr(diffusers, name, None) or getattr(transformers, name, None)
-    assert found is not None, name
-    return found
 
 
 def random_state(name, config):
     """The class's state dict with random bits in F16, made without its initialisers, and its whole
     config."""
-    cls = find_class(name)
     with torch.device("meta"):
-        if hasattr(cls, "from_config") and cls.__module__.startswith("diffusers"):
-            model = cls.from_config(config)
-        else:
-            model = cls(cls.config_class.from_dict(config))
-    generator = torch.Generator().manual_seed(1)
-    state = {}
-    for key, tensor in model.state_dict().items():
-        bits = torch.randint(-2**15, 2**15, tuple(tensor.shape), generator=generator, dtype=torch.int16)
-        state[key] = bits.view(torch.float16)
+        model = construct(name, config)
+    state = random_tensors({key: tensor.shape for key, tensor in model.state_dict().items()}, seed=1)
     full = model.config.to_dict() if hasattr(model.config, "to_dict") else dict(model.config)
     return state, full
-
-
-def netweight(*args):
-    done = subprocess.run([NETWEIGHT, *args, "--json"], capture_output=True, text=True)
-    assert done.returncode == 0, f"{args}: {done.stderr}{done.stdout[:600]}"
-    return json.loads(done.stdout)
-
-
-def assert_same(ours, wanted, what):
-    assert sorted(ours) == sorted(wanted), f"{what}: names differ: {sorted(set(ours) ^ set(wanted))[:6]}"
-    for key in wanted:
-        assert ours[key].shape == wanted[key].shape, f"{what}: {key}: {ours[key].shape}"
-        assert torch.equal(ours[key].contiguous().view(torch.int16), wanted[key].contiguous().view(torch.int16)), \
-            f"{what}: values of {key}"
 
 
 def reference(name, checkpoint, config):
@@ -88,11 +50,11 @@ def test_there_and_back(tmp_path, name, number, bare):
     config[key] = name if key == "_class_name" else [name]
     (folder / "config.json").write_text(json.dumps(config))
 
-    netweight("convert", str(folder), str(original), "--layout", "original", "--prefix", prefix)
+    netweight("convert", folder, original, "--layout", "original", "--prefix", prefix)
     named = load_file(str(original))
     assert set(named) != set(state) or name in small.SAME_NAMES
 
-    netweight("convert", str(original), str(back), "--layout", "diffusers", "--config", str(folder / "config.json"))
+    netweight("convert", original, back, "--layout", "diffusers", "--config", folder / "config.json")
     assert_same(load_file(str(back)), state, "back")
 
     skip = small.SKIP_BARE if bare else small.SKIP_PREFIX
@@ -147,7 +109,7 @@ def test_sana(tmp_path, more):
     named = sana_original(state)
     original, out = tmp_path / "original.safetensors", tmp_path / "out"
     save_file(named, str(original))
-    netweight("convert", str(original), str(out) + "/", "--layout", "diffusers")
+    netweight("convert", original, f"{out}/", "--layout", "diffusers")
     assert_same(load_file(str(out / "diffusion_pytorch_model.safetensors")), state, "there")
     config = json.loads((out / "config.json").read_text())
     assert config.get("qk_norm") == more.get("qk_norm")
@@ -155,6 +117,5 @@ def test_sana(tmp_path, more):
     assert config.get("timestep_scale", 1.0) == (1000.0 if "guidance_embeds" in more else 1.0)
     if not more:  # the reference leaves the norms out, and does not know Sprint
         assert_same(reference("SanaTransformer2DModel", named, full), state, "the reference")
-    done = subprocess.run([NETWEIGHT, "convert", str(out), str(tmp_path / "back.safetensors"), "--layout", "original",
-                           "--json"], capture_output=True, text=True)
-    assert json.loads(done.stdout)["error"]["code"] == "UNSUPPORTED"
+    document = netweight("convert", out, tmp_path / "back.safetensors", "--layout", "original", status=1)
+    assert document["error"]["code"] == "UNSUPPORTED"
