@@ -604,7 +604,9 @@ enum nw_load_flag {
     NW_LOAD_TO_FILE = 1 << 3,           /* cost and budget are those of nw_plans_write ... */
     NW_LOAD_TO_SINK = 1 << 4,           /* ... or of nw_plans_deliver, instead of nw_plans_run */
     NW_LOAD_FLAT = 1 << 5,              /* no model: what the file holds, under its own names */
-    NW_LOAD_EMA = 1 << 6,               /* the averaged weights of a training checkpoint */
+    NW_LOAD_EMA = 1 << 6,               /* the averaged weights of a training checkpoint; MISSING
+                                           if only some of the part's tensors have one, unless
+                                           `missing` says otherwise; NOT_FOUND: none has */
     NW_LOAD_IGNORE_MISMATCHED = 1 << 7, /* a tensor of another shape counts as missing */
     NW_LOAD_NO_KEEP_FP32 = 1 << 8,      /* the class's own list does not count */
     NW_LOAD_REST = 1 << 9               /* what the file holds outside all its parts is told by this
