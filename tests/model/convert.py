@@ -180,6 +180,26 @@ def averaged(folder):
     assert document["error"]["code"] == "NOT_FOUND" and "averaged" in document["error"]["message"], document
 
 
+def beside(folder):
+    """What a file holds outside all its parts is told by one plan, once: by a reason, or as what nobody knows.
+    Averages of one part do for all; those that are taken are claimed, and what they replace is told."""
+    one, tensors = original_sd1(folder)
+    path, unet = folder / "training.safetensors", [n for n in tensors if n.startswith("model.diffusion_model.")]
+    averages = {"model_ema." + n.removeprefix("model.").replace(".", ""): tensors[n] for n in unet}
+    known = ["betas", "logvar", "global_step", "model_ema.decay"]
+    write(path, {**tensors, **averages, **{n: ([1], b"\0\0") for n in [*known, "surprise.weight"]}})
+    common = ("plan", path, "--layout", "diffusers", "--config", folder / "model")
+    for args, left in (((), list(averages)), (("--ema",), unet)):
+        reports = [plan["report"] for plan in netweight(*common, *args)["plans"]]
+        harmless = [row["name"] for report in reports for row in report["harmless"]]
+        assert sorted(harmless) == sorted([*known, *left]), (args, set(harmless) ^ {*known, *left})
+        assert [name for report in reports for name in report["unexpected"]] == ["surprise.weight"], args
+    assert netweight(*common, "--unexpected", "error", status=3)["error"]["code"] == "UNEXPECTED"
+    assert netweight(*common, "--component", "vae")["report"]["harmless"] == []
+    document = netweight("plan", one, *common[2:], "--ema", status=1)
+    assert document["error"]["code"] == "NOT_FOUND" and "averaged" in document["error"]["message"], document
+
+
 def partial(folder):
     """A table of what is there, partly there, and absent; what is absent is refused in those words."""
     _, tensors = original_sd1(folder)
@@ -192,6 +212,9 @@ def partial(folder):
     assert table["text_encoder"]["state"] == "absent"
     document = netweight("plan", path, "--component", "text_encoder", status=1)
     assert document["error"]["code"] == "NOT_FOUND" and "absent" in document["error"]["message"], document
+    write(path, {n: t for n, t in tensors.items() if not n.startswith("cond_stage_model.")})
+    document = netweight("convert", path, folder / "alone", "--layout", "diffusers", "--config", folder / "model")
+    assert document["result"]["lacking"] == ["text_encoder", "tokenizer"], document["result"]
 
 
 def untold(folder):
@@ -232,7 +255,7 @@ def filled(folder):
 
 
 def replaced(folder):
-    """--with takes one part from another file; the others stay."""
+    """--with takes one part from another file or folder; the others stay."""
     one, tensors = original_sd1(folder)
     other = {n.removeprefix("first_stage_model."): (s, d[::-1]) for n, (s, d) in tensors.items()
              if n.startswith("first_stage_model.")}
@@ -244,6 +267,9 @@ def replaced(folder):
     own = weights(folder / "model", "vae")
     mixed = weights(folder / "mixed", "vae")
     assert mixed["decoder.conv_in.weight"][1] == own["decoder.conv_in.weight"][1][::-1]
+    netweight("convert", one, folder / "again", "--layout", "diffusers", "--with", f"vae={folder / 'mixed/vae'}",
+              "--config", folder / "model")
+    same(weights(folder / "again", "vae"), mixed, "vae of a folder")
     same(weights(folder / "mixed", "unet"), weights(folder / "model", "unet"), "unet")
     wanted = {n: other.get(n.removeprefix("first_stage_model."), t) if n.startswith("first_stage_model.") else t
               for n, t in tensors.items()}
@@ -293,7 +319,7 @@ def checks():
         yield f"pipeline {family}", one_file_and_back, (family,)
     for part in ("equal", "unlike"):
         yield f"scaled {part}", scaled, (part,)
-    for check in (averaged, partial, untold, filled, replaced):
+    for check in (averaged, beside, partial, untold, filled, replaced):
         yield check.__name__, check, ()
 
 
