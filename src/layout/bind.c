@@ -373,22 +373,6 @@ static int describe(struct binder *b, uint32_t layout)
     return NW_OK;
 }
 
-/* Where the caller takes what is there, so do we. */
-static int check_told(struct binder *b, const struct nw_model *model)
-{
-    const struct nwi_told_input input = {
-        .given = &b->given,
-        .model = model,
-        .rules = is_original(b) || !b->part->family ? NULL : b->part->family->rules,
-        .ckpt = b->ckpt,
-        .hints = &b->hints,
-        .arena = b->arena,
-    };
-    if (!model || b->options->missing != NW_MISSING_ERROR)
-        return NW_OK;
-    return nwi_told_check(&input, b->out, b->err);
-}
-
 /* transformers keeps what its classes name where fp16 is asked for, whose range it
  * exceeds, and casts it to any other type. */
 static const char *const *kept_fp32(const struct binder *b,
@@ -411,13 +395,23 @@ static struct nwi_averages_input averages_of(struct binder *b)
     };
 }
 
-/* Where the caller takes what is there, so do we. */
-static int check_averages(struct binder *b, const bool *used)
+/* What the lists do not say is missing. Where the caller takes what is there, so do we. */
+static int check_match(struct binder *b, const struct nw_model *model, const bool *used)
 {
     const struct nwi_averages_input averages = averages_of(b);
-    if (!b->averaged || b->options->missing != NW_MISSING_ERROR)
+    const struct nwi_told_input told = {
+        .given = &b->given,
+        .model = model,
+        .rules = is_original(b) || !b->part->family ? NULL : b->part->family->rules,
+        .ckpt = b->ckpt,
+        .hints = &b->hints,
+        .arena = b->arena,
+    };
+    if (b->options->missing != NW_MISSING_ERROR)
         return NW_OK;
-    return nwi_averages_check(&averages, b->averaged, &b->given, used, b->err);
+    if (b->averaged)
+        NWI_TRY(nwi_averages_check(&averages, b->averaged, &b->given, used, b->err));
+    return model ? nwi_told_check(&told, b->out, b->err) : NW_OK;
 }
 
 static int match_model(struct binder *b, uint32_t layout, struct nw_model *model,
@@ -445,8 +439,7 @@ static int match_model(struct binder *b, uint32_t layout, struct nw_model *model
         .arena = b->arena,
     };
     NWI_TRY(nwi_match(&input, b->out, b->err));
-    NWI_TRY(check_averages(b, used));
-    NWI_TRY(check_told(b, model));
+    NWI_TRY(check_match(b, model, used));
     b->out->keep_fp32 = kept_fp32(b, model);
     if (back)
         NWI_TRY(to_original_names(b, used, &selector));

@@ -133,6 +133,12 @@ static bool is_ignored(const struct matching *m, const char *name, size_t size)
     return false;
 }
 
+/* The caller's globs name what is asked for: nothing else can be unexpected. */
+static bool is_narrowed(const struct matching *m)
+{
+    return m->in->options->n_only || m->in->options->n_drop;
+}
+
 /* True if the caller takes it that nobody wants a tensor of that name. */
 static bool is_let_be(const struct matching *m, const char *name, size_t size)
 {
@@ -196,7 +202,7 @@ static int not_wanted(struct matching *m, const struct nwi_mapped *mapped)
     bool takes = true;
     struct nwi_binding named = {.name = mapped->name, .name_size = mapped->name_size};
     bool companion = is_companion(stored_of(m, mapped->input));
-    if (companion || m->in->options->n_only || m->in->options->n_drop)
+    if (companion || is_narrowed(m))
         NWI_TRY(final_name(m, &named, &takes));
     if (!takes)
         return NW_OK;
@@ -300,13 +306,20 @@ static int list_unmatched(struct matching *m, uint32_t input)
 static int list_fates(struct matching *m)
 {
     const struct nwi_mapping_of *mapping = m->in->mapping;
-    bool narrowed = m->in->options->n_only || m->in->options->n_drop;
+    bool narrowed = is_narrowed(m);
     for (uint32_t i = 0; i < m->in->given->n; i++) {
         if (mapping->fates[i] == NWI_DROPPED)
             NWI_TRY(add_harmless(m, stored_name(m, i), mapping->reasons[i]));
         else if (mapping->fates[i] == NWI_UNMATCHED && !narrowed)
             NWI_TRY(list_unmatched(m, i));
     }
+    return NW_OK;
+}
+
+/* What the file holds beside the part. */
+static int list_rest(struct matching *m)
+{
+    bool narrowed = is_narrowed(m);
     for (size_t i = 0; i < m->in->n_rest; i++) {
         const struct nwi_left_out *rest = &m->in->rest[i];
         if (rest->reason)
@@ -472,6 +485,7 @@ int nwi_match(const struct nwi_match_input *input, struct nwi_bindings *out,
     for (uint32_t i = 0; i < input->mapping->n_outputs; i++)
         NWI_TRY(take_output(&m, i));
     NWI_TRY(list_fates(&m));
+    NWI_TRY(list_rest(&m));
     uint8_t dtype = common_dtype(&m);
     type_constants(&m, dtype);
     for (uint32_t i = 0; input->model && i < input->model->n_wanted; i++)

@@ -184,16 +184,13 @@ static bool is_left_out(const struct nwi_pipeline *pipeline, const char *name)
     return false;
 }
 
-/* Components that neither the file nor another has. */
-static int lack_components(struct nwi_output *output,
+/* Components of a set's pipeline that neither the file nor another has. */
+static int lack_components(struct nwi_output *output, const char *const *names,
                            const struct nwi_pipeline *pipeline, struct nw_error *err)
 {
-    for (size_t i = 0; i < output->n_sets; i++) {
-        const char *const *names = output->sets[i].plan->bindings.pipeline;
-        for (size_t k = 0; names && names[k]; k++) {
-            if (!is_set(output, names[k]) && !is_left_out(pipeline, names[k]))
-                NWI_TRY(lack(output, names[k], err));
-        }
+    for (; names && *names; names++) {
+        if (!is_set(output, *names) && !is_left_out(pipeline, *names))
+            NWI_TRY(lack(output, *names, err));
     }
     return NW_OK;
 }
@@ -210,6 +207,8 @@ int nwi_output_add_pipeline(struct nwi_output *output, struct nw_error *err)
                    : lack(output, "model_index.json", err);
     if (!has_other(output, "model_index.json"))
         NWI_TRY(add_index(output, pipeline, err));
-    NWI_TRY(lack_components(output, pipeline, err));
+    for (size_t i = 0; i < output->n_sets; i++)
+        NWI_TRY(lack_components(output, output->sets[i].plan->bindings.pipeline,
+                                pipeline, err));
     return add_parts(output, pipeline, err);
 }
