@@ -477,6 +477,18 @@ static void type_constants(struct matching *m, uint8_t dtype)
     }
 }
 
+/* Every wanted tensor gets its state; constants and fills the type of what was loaded. */
+static int settle(struct matching *m)
+{
+    uint8_t dtype = common_dtype(m);
+    type_constants(m, dtype);
+    for (uint32_t i = 0; m->in->model && i < m->in->model->n_wanted; i++)
+        NWI_TRY(settle_wanted(m, i, dtype));
+    if (!m->in->model)
+        m->out->wanted = m->out->loaded;
+    return NW_OK;
+}
+
 int nwi_match(const struct nwi_match_input *input, struct nwi_bindings *out,
               struct nw_error *err)
 {
@@ -486,11 +498,6 @@ int nwi_match(const struct nwi_match_input *input, struct nwi_bindings *out,
         NWI_TRY(take_output(&m, i));
     NWI_TRY(list_fates(&m));
     NWI_TRY(list_rest(&m));
-    uint8_t dtype = common_dtype(&m);
-    type_constants(&m, dtype);
-    for (uint32_t i = 0; input->model && i < input->model->n_wanted; i++)
-        NWI_TRY(settle_wanted(&m, i, dtype));
-    if (!input->model)
-        out->wanted = out->loaded;
+    NWI_TRY(settle(&m));
     return nwi_match_verdict(&m);
 }
