@@ -8,8 +8,6 @@
 #include "base/error.h"
 #include "model/architecture.h"
 
-#define SHORTEN_MOST 4 /* shared segments that may stand before the names */
-
 struct detecting {
     const struct nw_checkpoint *ckpt;
     const struct nwi_component *component;
@@ -45,7 +43,7 @@ static int recognise(struct detecting *d, struct nwi_region *region,
     if (!shorter.rows)
         return nwi_fail_nomem(d->err, region->n * sizeof *shorter.rows);
     memcpy(shorter.rows, region->rows, region->n * sizeof *shorter.rows);
-    for (int i = 0; i < SHORTEN_MOST && nwi_region_shorten(&shorter, d->arena); i++) {
+    for (int i = 0; i < NWI_OUTER_MOST && nwi_region_shorten(&shorter, d->arena); i++) {
         struct nwi_recognition again;
         NWI_TRY(match_region(d, &shorter, &again));
         if (!again.family)

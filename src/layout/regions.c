@@ -76,9 +76,9 @@ static size_t wrapper_size(const char *name, size_t size)
     return at;
 }
 
-static struct cut cut_name(const char *name, size_t size)
+static struct cut cut_name(const char *name, size_t size, size_t outer)
 {
-    size_t at = wrapper_size(name, size);
+    size_t at = outer + wrapper_size(name + outer, size - outer);
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         size_t n = prefix_size(prefixes[i].text, name + at, size - at);
         if (n == 0)
@@ -98,13 +98,61 @@ struct grouping {
     struct nwi_arena *arena;
     struct nwi_regions *out;
     struct nwi_map seen; /* prefix -> region */
+    size_t outer;        /* bytes before the parts, which all names share */
     uint32_t *region_of; /* [component->n_tensors] */
 };
+
+static const struct nwi_stored *stored_of(const struct grouping *g, uint32_t i)
+{
+    return &g->ckpt->tensors[g->component->first_tensor + i];
+}
+
+/* Bytes that all names begin with alike. */
+static size_t shared_size(const struct grouping *g)
+{
+    uint32_t n = g->component->n_tensors;
+    const struct nwi_stored *first = n ? stored_of(g, 0) : NULL;
+    size_t size = n ? first->name_size : 0;
+    for (uint32_t i = 1; i < n && size > 0; i++) {
+        const struct nwi_stored *other = stored_of(g, i);
+        size_t at = 0;
+        while (at < size && at < other->name_size && other->name[at] == first->name[at])
+            at++;
+        size = at;
+    }
+    return size;
+}
+
+static bool has_parts(const struct grouping *g, size_t outer)
+{
+    for (uint32_t i = 0; i < g->component->n_tensors; i++) {
+        const struct nwi_stored *stored = stored_of(g, i);
+        if (cut_name(stored->name, stored->name_size, outer).role != NWI_ROLE_ROOT)
+            return true;
+    }
+    return false;
+}
+
+/* Bytes of the segments, shared by all names, behind which parts begin; 0: there are none,
+ * or parts begin at once. */
+static size_t outer_size(const struct grouping *g)
+{
+    size_t n_segments = 0;
+    size_t shared = shared_size(g);
+    const char *name = shared ? stored_of(g, 0)->name : "";
+    for (size_t at = 0; at <= shared && n_segments <= NWI_OUTER_MOST; at++) {
+        bool begins = at == 0 || name[at - 1] == '.';
+        n_segments += begins;
+        if (begins && has_parts(g, at))
+            return at;
+    }
+    return 0;
+}
 
 static int region_for(struct grouping *g, const struct nwi_stored *stored,
                       uint32_t *region, struct nw_error *err)
 {
-    struct cut cut = cut_name(stored->name, stored->name_size);
+    struct cut cut = cut_name(stored->name, stored->name_size, g->outer);
     struct nwi_regions *out = g->out;
     *region = (uint32_t)out->n;
     uint32_t existing = nwi_map_find(&g->seen, stored->name, cut.size);
@@ -127,8 +175,7 @@ static int region_for(struct grouping *g, const struct nwi_stored *stored,
 static int assign(struct grouping *g, struct nw_error *err)
 {
     for (uint32_t i = 0; i < g->component->n_tensors; i++) {
-        const struct nwi_stored *stored =
-            &g->ckpt->tensors[g->component->first_tensor + i];
+        const struct nwi_stored *stored = stored_of(g, i);
         NWI_TRY(region_for(g, stored, &g->region_of[i], err));
         g->out->items[g->region_of[i]].n++;
     }
@@ -145,15 +192,14 @@ static int fill(struct grouping *g, struct nw_error *err)
         region->n = 0;
     }
     for (uint32_t i = 0; i < g->component->n_tensors; i++) {
-        uint32_t row = g->component->first_tensor + i;
-        const struct nwi_stored *stored = &g->ckpt->tensors[row];
+        const struct nwi_stored *stored = stored_of(g, i);
         struct nwi_region *region = &g->out->items[g->region_of[i]];
         region->rows[region->n++] = (struct nwi_header_row){
             .name = stored->name + region->prefix_size,
             .name_size = stored->name_size - region->prefix_size,
             .shape = stored->shape,
             .rank = stored->rank,
-            .source = row,
+            .source = g->component->first_tensor + i,
         };
     }
     return NW_OK;
@@ -174,6 +220,7 @@ int nwi_regions_find(const struct nw_checkpoint *ckpt, uint32_t component,
         nwi_map_init(&g.seen, arena->memory, 16) != NW_OK)
         return nwi_fail_nomem(err, REGIONS_MOST * sizeof *out->items);
     uint32_t existing = NWI_MAP_NONE;
+    g.outer = outer_size(&g);
     out->items[out->n++] = (struct nwi_region){.prefix = ""};
     int code = nwi_map_add(&g.seen, "", 0, 0, &existing) == NW_OK
                    ? assign(&g, err)

@@ -8,6 +8,8 @@
 #include "source/catalog.h"
 #include "source/header.h"
 
+#define NWI_OUTER_MOST 4 /* foreign segments that may stand before all names */
+
 enum nwi_role {
     NWI_ROLE_ROOT, /* no known prefix */
     NWI_ROLE_DENOISER,

@@ -276,6 +276,23 @@ static void what_a_file_lacks_is_told(void **state)
     refuse(NW_E_ARG, "name one (component): unet, vae");
 }
 
+/* Nor does it hide the parts of a file. */
+static void the_parts_may_be_inside_of_something(void **state)
+{
+    PUT("pipe.net.model.diffusion_model.", UNET);
+    PUT("pipe.net.first_stage_model.", DECODER);
+    assert_detected(
+        "unet: sd1 UNet2DConditionModel original of "
+        "\"pipe.net.model.diffusion_model.\" base; vae: partial sd1 AutoencoderKL "
+        "original of \"pipe.net.first_stage_model.\" 4-channels without encoder; "
+        "text_encoder: absent");
+    (void)end(state);
+    PUT("a.b.c.d.e.model.diffusion_model.", UNET);
+    PUT("a.b.c.d.e.first_stage_model.", DECODER);
+    detect();
+    assert_non_null(strstr(m.text, " - - -"));
+}
+
 static void the_other_half_may_be_absent(void **state)
 {
     (void)state;
@@ -381,6 +398,7 @@ int main(void)
         TEST(a_tie_of_layouts_decides_nothing),
         TEST(most_facts_win),
         TEST(what_a_file_lacks_is_told),
+        TEST(the_parts_may_be_inside_of_something),
         TEST(the_other_half_may_be_absent),
         TEST(a_denoiser_alone_lacks_nothing),
         TEST(what_belongs_to_no_part_is_other),
