@@ -41,8 +41,8 @@ void nwi_ltx_derive_downs(struct nwi_config *c, const struct nwi_header *h, size
     const char *kinds[NWI_CONFIG_LIST];
     bool told = true;
     for (size_t i = 0; i < n; i++) {
-        layers[i] =
-            nwi_vae_run(h, "conv1.conv.weight", "encoder.down_blocks.%zu.resnets", i);
+        layers[i] = nwi_layers_told(
+            nwi_vae_run(h, "conv1.conv.weight", "encoder.down_blocks.%zu.resnets", i));
         kinds[i] = down_kind(h, i, outputs[i]);
         scaling[i] =
             nwi_vae_has(h, "encoder.down_blocks.%zu.downsamplers.0.conv.weight", i) ||
@@ -50,7 +50,8 @@ void nwi_ltx_derive_downs(struct nwi_config *c, const struct nwi_header *h, size
                         i);
         told = told && kinds[i];
     }
-    layers[n] = nwi_vae_run(h, "conv1.conv.weight", "encoder.mid_block.resnets");
+    layers[n] = nwi_layers_told(
+        nwi_vae_run(h, "conv1.conv.weight", "encoder.mid_block.resnets"));
     nwi_config_derive_ints(c, "layers_per_block", layers, n + 1);
     nwi_vae_derive_bools(c, "spatio_temporal_scaling", scaling, n);
     if (told)
@@ -104,8 +105,8 @@ static int64_t read_up(const struct nwi_header *h, size_t i, size_t at, int64_t 
         return -1;
     told->factors[at] = factor;
     told->channels[at] = out * factor;
-    told->layers[at] =
-        nwi_vae_run(h, "conv1.conv.weight", "decoder.up_blocks.%zu.resnets", i);
+    told->layers[at] = nwi_layers_told(
+        nwi_vae_run(h, "conv1.conv.weight", "decoder.up_blocks.%zu.resnets", i));
     told->noise[at] =
         nwi_vae_has(h, "decoder.up_blocks.%zu.resnets.0.per_channel_scale1", i) ||
         nwi_vae_has(h, "decoder.up_blocks.%zu.conv_in.per_channel_scale1", i);
@@ -125,7 +126,8 @@ static void derive_decoder(struct nwi_config *c, const struct nwi_header *h,
     if (n == 0 || width <= 0 ||
         told.channels[n - 1] != nwi_header_dim(h, "decoder.conv_in.conv.weight", 0))
         return;
-    told.layers[n] = nwi_vae_run(h, "conv1.conv.weight", "decoder.mid_block.resnets");
+    told.layers[n] = nwi_layers_told(
+        nwi_vae_run(h, "conv1.conv.weight", "decoder.mid_block.resnets"));
     told.noise[n] = nwi_header_has(h, "decoder.mid_block.resnets.0.per_channel_scale1");
     nwi_config_derive_ints(c, "decoder_block_out_channels", told.channels, n);
     nwi_config_derive_ints(c, "upsample_factor", told.factors, n);

@@ -123,6 +123,11 @@ void nwi_config_known(struct nwi_config *config, const char *const *keys);
  * header that lacks the tensor) are ignored, so that a row costs one line. */
 
 void nwi_config_derive(struct nwi_config *config, const char *key, int64_t number);
+
+/* Of layers that no release of a class is without: a file that has none lacks them. */
+int64_t nwi_layers_told(int64_t n_found);
+void nwi_config_derive_layers(struct nwi_config *config, const char *key,
+                              int64_t n_found);
 /* The ratio, in as few digits as it takes, for which int(ratio * whole) is `part`; nothing
  * unless both are above 0. */
 void nwi_config_derive_ratio(struct nwi_config *config, const char *key, int64_t part,

@@ -243,6 +243,49 @@ def untold(folder):
     assert len(netweight("plan", path, "--component", "unet")["report"]["unexpected"]) == 1
 
 
+def damages(tensors):
+    """(what is wrong, the tensors then), for some of the tensors, whichever: one is not there, has another name,
+    has lost rows, or a third of what is joined in it."""
+    joined = [n for n in tensors if "qkv" in n or "in_proj" in n]
+    picked = sorted(tensors, key=lambda name: hashlib.sha256(name.encode()).digest())[:4]
+    for name in {*picked, *joined[:1]}:
+        shape, data = tensors[name]
+        others = {n: t for n, t in tensors.items() if n != name}
+        yield f"without {name}", others
+        yield f"renamed {name}", {**others, name + "x": tensors[name]}
+        if "pos_emb" in name:
+            continue  # as long as its pictures are large
+        for rows in {shape[0] - 1, shape[0] * 2 // 3} - {0, shape[0]} if shape else ():
+            yield f"{rows} rows of {name}", {**others, name: ([rows, *shape[1:]], data[:len(data) // shape[0] * rows])}
+
+
+def mutilated(folder, name, number):
+    """What is damaged is never taken for another model: it is refused, with a config and without one."""
+    config = {**small.CONFIGS[name][number], **small.TINY.get(name, {})}
+    model(folder / "model", name, config)
+    whole, path = folder / "whole.safetensors", folder / "damaged.safetensors"
+    netweight("convert", folder / "model", whole, "--layout", "original")
+    for given in ((), ("--config", folder / "model/config.json")):
+        if not given and subprocess.run([NETWEIGHT, "plan", whole, "--layout", "diffusers"],
+                                        capture_output=True).returncode:
+            continue  # so small that its family is not recognised, or its heads are not told
+        for what, tensors in damages(read(whole)):
+            write(path, tensors)
+            done = subprocess.run([NETWEIGHT, "plan", path, "--layout", "diffusers", "--json", *given],
+                                  capture_output=True, text=True)
+            report = json.loads(done.stdout).get("report", {})
+            assert done.returncode in (1, 3) or report["unexpected"], f"{what}, {given}: {report}"
+
+
+def level(folder):
+    """A level without any layer is not one that never had some."""
+    name = "AutoencoderKLLTXVideo"
+    state = model(folder / "model", name, small.CONFIGS[name][0])
+    write(folder / "level.safetensors", {n: t for n, t in state.items() if "encoder.down_blocks.1.resnets." not in n})
+    error = netweight("plan", folder / "level.safetensors", "--layout", "diffusers", status=3)["error"]
+    assert error["code"] == "MISSING", error
+
+
 def filled(folder):
     """What was filled has no original name: refused, not left out of the file that is written."""
     state = model(folder / "model", "FluxTransformer2DModel", small.CONFIGS["FluxTransformer2DModel"][0])
@@ -315,11 +358,12 @@ def checks():
         for number in range(len(configs)):
             for prefix in ("", small.PREFIXES.get(name, "model.diffusion_model.")):
                 yield f"{name} {number} '{prefix}'", there_and_back, (name, number, prefix)
+            yield f"mutilated {name} {number}", mutilated, (name, number)
     for family in small.PIPELINES:
         yield f"pipeline {family}", one_file_and_back, (family,)
     for part in ("equal", "unlike"):
         yield f"scaled {part}", scaled, (part,)
-    for check in (averaged, beside, partial, untold, filled, replaced):
+    for check in (averaged, beside, partial, untold, level, filled, replaced):
         yield check.__name__, check, ()
 
 

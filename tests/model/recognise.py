@@ -4,8 +4,10 @@
 
 The family is the folder's name, the class (of headers made by a class of diffusers or
 transformers) stands in the file's name; adapters are recognised as such and refused as models.
-What differs is listed in EXCEPTIONS, with the reason. Ends with "N passed, N failed".
+What differs is listed in EXCEPTIONS, with the reason. Where it can be planned, in either layout, every
+tensor of the file is told once: as part of a result, as harmless or as unexpected. Ends with "N passed, N failed".
 """
+import collections
 import json
 import pathlib
 import subprocess
@@ -43,6 +45,28 @@ def expected(row):
 def inspect(netweight, path):
     done = subprocess.run([netweight, "inspect", "--json", path], capture_output=True, text=True)
     return json.loads(done.stdout)
+
+
+def fates(document):
+    """The names that a plan's document tells of, as often as it does: a claimed one once for each plan."""
+    for plan in document.get("plans", [document]):
+        yield from (left["name"] for left in plan["report"]["harmless"])
+        yield from plan["report"]["unexpected"]
+        yield from {part["source"] for target in plan["targets"] for part in target["parts"]}
+
+
+def account(netweight, path, names):
+    """None if plans tell of each of the names once, else what is wrong."""
+    for layout in ("diffusers", "original"):
+        done = subprocess.run([netweight, "plan", "--json", "--map", "--layout", layout, path],
+                              capture_output=True, text=True)
+        if done.returncode not in (0, 3):
+            continue
+        told = collections.Counter(fates(json.loads(done.stdout)))
+        wrong = [name for name in {*told, *names} if told[name] != (name in names)]
+        if wrong:
+            return f"{layout}: told not once: {sorted(wrong)[:3]} and {len(wrong)} in all"
+    return None
 
 
 def check(netweight, row, path):
@@ -84,8 +108,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path = folder + "/x.safetensors"
         for row in rows:
-            headers.write(headers.read(SHARED / row["file"]), path, filled=filled(row))
-            problem = check(netweight, row, path)
+            header = headers.read(SHARED / row["file"])
+            headers.write(header, path, filled=filled(row))
+            problem = check(netweight, row, path) or account(netweight, path, header)
             passed, failed = passed + (not problem), failed + bool(problem)
             if problem or verbose:
                 print(f"{'FAILED' if problem else 'ok'} {row['file'][8:]}: {problem or ''}"[:240])

@@ -105,10 +105,10 @@ static void derive(struct nwi_config *c, const struct nwi_header *h)
     nwi_config_derive(c, "patch_size", patch);
     nwi_config_derive(c, "in_channels", nwi_quotient(in, patch * patch));
     nwi_config_derive(c, "out_channels", nwi_quotient(out, patch * patch));
-    nwi_config_derive(c, "num_mmdit_layers",
-                      nwi_header_count(h, "joint_transformer_blocks."));
-    nwi_config_derive(c, "num_single_dit_layers",
-                      nwi_header_count(h, "single_transformer_blocks."));
+    nwi_config_derive_layers(c, "num_mmdit_layers",
+                             nwi_header_count(h, "joint_transformer_blocks."));
+    nwi_config_derive_layers(c, "num_single_dit_layers",
+                             nwi_header_count(h, "single_transformer_blocks."));
     nwi_derive_heads(c, dim, 256);
     nwi_config_derive(c, "joint_attention_dim",
                       nwi_header_dim(h, "context_embedder.weight", 1));

@@ -204,10 +204,11 @@ static void derive(struct nwi_config *c, const struct nwi_header *h)
     derive_patch(c, h);
     derive_heads(c, h, dim);
     nwi_config_derive_ratio(c, "mlp_ratio", inner, dim);
-    nwi_config_derive(c, "num_layers", nwi_header_count(h, "transformer_blocks."));
-    nwi_config_derive(c, "num_single_layers",
-                      nwi_header_count(h, "single_transformer_blocks."));
-    nwi_config_derive(
+    nwi_config_derive_layers(c, "num_layers",
+                             nwi_header_count(h, "transformer_blocks."));
+    nwi_config_derive_layers(c, "num_single_layers",
+                             nwi_header_count(h, "single_transformer_blocks."));
+    nwi_config_derive_layers(
         c, "num_refiner_layers",
         nwi_header_count(h, "context_embedder.token_refiner.refiner_blocks."));
     nwi_config_derive_bool(c, "guidance_embeds",

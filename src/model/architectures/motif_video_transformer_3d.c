@@ -190,8 +190,9 @@ static void derive_cross(struct nwi_config *c, const struct nwi_header *h)
                            nwi_header_any(h, "transformer_blocks.0.cross_attn."));
     nwi_config_derive_bool(c, "enable_text_cross_attention_single", n_cross > 0);
     if (n_cross > 0)
-        nwi_config_derive(c, "num_decoder_layers",
-                          nwi_header_count(h, "single_transformer_blocks.") - n_cross);
+        nwi_config_derive_layers(c, "num_decoder_layers",
+                                 nwi_header_count(h, "single_transformer_blocks.") -
+                                     n_cross);
 }
 
 /* From a double block, or a single one where there is none. */
@@ -230,9 +231,10 @@ static void derive(struct nwi_config *c, const struct nwi_header *h)
     derive_patches(c, h);
     derive_block(c, h, dim);
     derive_cross(c, h);
-    nwi_config_derive(c, "num_layers", nwi_header_count(h, "transformer_blocks."));
-    nwi_config_derive(c, "num_single_layers",
-                      nwi_header_count(h, "single_transformer_blocks."));
+    nwi_config_derive_layers(c, "num_layers",
+                             nwi_header_count(h, "transformer_blocks."));
+    nwi_config_derive_layers(c, "num_single_layers",
+                             nwi_header_count(h, "single_transformer_blocks."));
     nwi_config_derive(c, "text_embed_dim",
                       nwi_header_dim(h, "context_embedder.linear_1.weight", 1));
     if (image > 0)
