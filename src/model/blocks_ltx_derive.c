@@ -42,6 +42,7 @@ void nwi_ltx_derive_downs(struct nwi_config *c, const struct nwi_header *h, size
     bool told = true;
     for (size_t i = 0; i < n; i++) {
         layers[i] = nwi_layers_told(
+            c, "layers_per_block",
             nwi_vae_run(h, "conv1.conv.weight", "encoder.down_blocks.%zu.resnets", i));
         kinds[i] = down_kind(h, i, outputs[i]);
         scaling[i] =
@@ -51,6 +52,7 @@ void nwi_ltx_derive_downs(struct nwi_config *c, const struct nwi_header *h, size
         told = told && kinds[i];
     }
     layers[n] = nwi_layers_told(
+        c, "layers_per_block",
         nwi_vae_run(h, "conv1.conv.weight", "encoder.mid_block.resnets"));
     nwi_config_derive_ints(c, "layers_per_block", layers, n + 1);
     nwi_vae_derive_bools(c, "spatio_temporal_scaling", scaling, n);
@@ -94,8 +96,8 @@ static int64_t up_factor(const struct nwi_header *h, size_t i, int64_t before,
 }
 
 /* Reads up block i of n into place n - 1 - i; gives its output, -1 if it cannot be told. */
-static int64_t read_up(const struct nwi_header *h, size_t i, size_t at, int64_t before,
-                       struct told *told)
+static int64_t read_up(struct nwi_config *c, const struct nwi_header *h, size_t i,
+                       size_t at, int64_t before, struct told *told)
 {
     int64_t out = up_output(h, i, before);
     int64_t factor = up_factor(h, i, before, out);
@@ -106,6 +108,7 @@ static int64_t read_up(const struct nwi_header *h, size_t i, size_t at, int64_t 
     told->factors[at] = factor;
     told->channels[at] = out * factor;
     told->layers[at] = nwi_layers_told(
+        c, "decoder_layers_per_block",
         nwi_vae_run(h, "conv1.conv.weight", "decoder.up_blocks.%zu.resnets", i));
     told->noise[at] =
         nwi_vae_has(h, "decoder.up_blocks.%zu.resnets.0.per_channel_scale1", i) ||
@@ -122,11 +125,12 @@ static void derive_decoder(struct nwi_config *c, const struct nwi_header *h,
     size_t n = nwi_vae_levels(h, "decoder.up_blocks.");
     int64_t width = nwi_header_dim(h, "decoder.conv_in.conv.weight", 0);
     for (size_t i = 0; width > 0 && i < n; i++)
-        width = read_up(h, i, n - 1 - i, width, &told);
+        width = read_up(c, h, i, n - 1 - i, width, &told);
     if (n == 0 || width <= 0 ||
         told.channels[n - 1] != nwi_header_dim(h, "decoder.conv_in.conv.weight", 0))
         return;
     told.layers[n] = nwi_layers_told(
+        c, "decoder_layers_per_block",
         nwi_vae_run(h, "conv1.conv.weight", "decoder.mid_block.resnets"));
     told.noise[n] = nwi_header_has(h, "decoder.mid_block.resnets.0.per_channel_scale1");
     nwi_config_derive_ints(c, "decoder_block_out_channels", told.channels, n);

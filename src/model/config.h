@@ -124,8 +124,9 @@ void nwi_config_known(struct nwi_config *config, const char *const *keys);
 
 void nwi_config_derive(struct nwi_config *config, const char *key, int64_t number);
 
-/* Of layers that no release of a class is without: a file that has none lacks them. */
-int64_t nwi_layers_told(int64_t n_found);
+/* Of layers that no release of a class is without: a file that has none lacks them, unless
+ * a config says otherwise. */
+int64_t nwi_layers_told(struct nwi_config *config, const char *key, int64_t n_found);
 void nwi_config_derive_layers(struct nwi_config *config, const char *key,
                               int64_t n_found);
 /* The ratio, in as few digits as it takes, for which int(ratio * whole) is `part`; nothing

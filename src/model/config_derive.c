@@ -52,15 +52,15 @@ void nwi_config_derive(struct nwi_config *config, const char *key, int64_t numbe
         set_number(config, value, number);
 }
 
-int64_t nwi_layers_told(int64_t n_found)
+int64_t nwi_layers_told(struct nwi_config *config, const char *key, int64_t n_found)
 {
-    return n_found > 0 ? n_found : 1;
+    return n_found > 0 || nwi_config_has(config, key) ? n_found : 1;
 }
 
 void nwi_config_derive_layers(struct nwi_config *config, const char *key,
                               int64_t n_found)
 {
-    nwi_config_derive(config, key, nwi_layers_told(n_found));
+    nwi_config_derive(config, key, nwi_layers_told(config, key, n_found));
 }
 
 void nwi_config_derive_ratio(struct nwi_config *config, const char *key, int64_t part,

@@ -390,8 +390,10 @@ static void derive_blocks(struct nwi_config *c, const struct nwi_header *h, size
         if ((size == 0 && down.n + up.n > 0) ||
             !append_group(text, sizeof text, down.n ? &down : &up, size))
             return;
-        downs[i] = nwi_layers_told(size ? down.n / size : 0);
-        ups[n - 1 - i] = nwi_layers_told(size ? up.n / size : 0);
+        downs[i] =
+            nwi_layers_told(c, "down_num_layers_per_block", size ? down.n / size : 0);
+        ups[n - 1 - i] =
+            nwi_layers_told(c, "up_num_layers_per_block", size ? up.n / size : 0);
     }
     const char *types = nwi_arena_printf(c->arena, "%s]", text);
     if (!types)
