@@ -48,7 +48,7 @@ static int check_names(const struct nw_plan *merged, struct nw_error *err)
             continue;
         code = nwi_fail(err, NW_E_DUPLICATE,
                         "two components have this name, and one file was asked for: "
-                        "give a folder, or prefixes");
+                        "give a folder, one component, or prefixes");
         code = nwi_error_in_tensor(err, code, info->name);
     }
     nwi_map_release(&map);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/arith.h"
+#include "base/text.h"
 #include "model/architecture.h"
 #include "run/output_parts.h"
 #include "tensor/dtype.h"
@@ -148,10 +149,12 @@ static bool any_part(struct nw_plan *const *plans, size_t n_plans)
 }
 
 /* One component of a pipeline becomes a folder of its own, unless the pipeline has no
- * more and was opened whole. */
-static bool is_pipeline(struct nw_plan *const *plans, size_t n_plans)
+ * more and was opened whole. One file has no folders. */
+static bool is_pipeline(struct nw_plan *const *plans, size_t n_plans, const char *path)
 {
     const struct nw_checkpoint *ckpt = plans[0]->ckpt;
+    if (nwi_ends_with(path, ".safetensors"))
+        return false;
     if (n_plans > 1)
         return true;
     for (size_t i = 0;
@@ -327,7 +330,7 @@ static int begin(struct nwi_output *output, struct nw_plan *const *plans,
 
 /* Nothing but memory; NULL if there is none. */
 static struct nwi_output *new_output(struct nw_plan *const *plans, size_t n_plans,
-                                     struct nwi_memory *memory)
+                                     const char *path, struct nwi_memory *memory)
 {
     size_t sets_size = n_plans * sizeof(struct nwi_output_set);
     struct nwi_output *output = nwi_zalloc(memory, sizeof *output);
@@ -341,7 +344,7 @@ static struct nwi_output *new_output(struct nw_plan *const *plans, size_t n_plan
     output->ckpt = plans[0]->ckpt;
     output->sets = sets;
     output->n_sets = n_plans;
-    output->pipeline = is_pipeline(plans, n_plans);
+    output->pipeline = is_pipeline(plans, n_plans, path);
     output->parts = any_part(plans, n_plans);
     output->root = -1;
     for (size_t i = 0; i < NWI_OUTPUT_SLOTS; i++)
@@ -359,7 +362,7 @@ int nwi_output_begin(struct nw_plan *const *plans, size_t n_plans, const char *p
     *out = NULL;
     if (n_plans == 0)
         return nwi_fail(err, NW_E_ARG, "there is no plan to write");
-    struct nwi_output *output = new_output(plans, n_plans, memory);
+    struct nwi_output *output = new_output(plans, n_plans, path, memory);
     if (!output)
         return nwi_fail_nomem(err, sizeof *output);
     int code = begin(output, plans, path, options, err);

@@ -148,6 +148,19 @@ def one_file_and_back(folder, family):
         assert given.items() <= made.items(), f"config of {component}: {made}"
 
 
+def alone(folder):
+    """A pipeline of one component becomes one file too."""
+    name = "AutoencoderDC"
+    state = model(folder / "model/vae", name, small.CONFIGS[name][0])
+    (folder / "model/model_index.json").write_text(json.dumps({"_class_name": "X", "vae": ["diffusers", name]}))
+    netweight("convert", folder / "model", folder / "same.safetensors")
+    same(read(folder / "same.safetensors"), state, "one file")
+    netweight("convert", folder / "model", folder / "original.safetensors", "--layout", "original")
+    netweight("convert", folder / "original.safetensors", folder / "back.safetensors", "--layout", "diffusers",
+              "--config", folder / "model/vae")
+    same(read(folder / "back.safetensors"), state, "back")
+
+
 def original_sd1(folder):
     pipeline(folder / "model", "sd1")
     one = folder / "one.safetensors"
@@ -363,7 +376,7 @@ def checks():
         yield f"pipeline {family}", one_file_and_back, (family,)
     for part in ("equal", "unlike"):
         yield f"scaled {part}", scaled, (part,)
-    for check in (averaged, beside, partial, untold, level, filled, replaced):
+    for check in (alone, averaged, beside, partial, untold, level, filled, replaced):
         yield check.__name__, check, ()
 
 
